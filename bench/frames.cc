@@ -1,6 +1,6 @@
-// What a pipeline costs beyond its stages: a hand-over between busy stages, waking one that sleeps, a lone
-// frame, and a stage that waits. Prints one JSON object; aims: under 5 us, under 20 us, at most 30 us a
-// stage, under 1% of a core. Of busy stages twice: alone on their cores, and where two more threads push and
+// Cost of a pipeline beyond its stages: a handover between busy stages, waking one that sleeps, a lone frame,
+// and a stage that waits. Prints one JSON object; aims: under 5 us, under 20 us, at most 30 us a stage, under
+// 1% of a core. Busy stages are measured twice: alone on their cores, and with two more threads that push and
 // pop, which on two cores interrupt them.
 //
 //   build/bin/bench_frames [STAGES]
@@ -23,7 +23,7 @@ namespace {
 
 using namespace intarsia;
 
-/// Works for a while; writes when it began and ended. `extra` is a part of its work.
+/// Work of a stage, which writes when it started and ended. `extra` is a part of its work.
 struct Work {
   int64_t nanoseconds = 0;
   std::optional<CoreSet> cores = {};
@@ -76,8 +76,8 @@ double median(std::vector<double> numbers) {
   return numbers[numbers.size() / 2];
 }
 
-/// Microseconds from a frame's end in a stage to its begin in the next, with nobody else inside; and what a
-/// lone frame takes beyond its stages, for each of them.
+/// Microseconds from a frame's end in a stage to its start in the next, with no other frame inside; and what
+/// a lone frame takes beyond its stages, for each of them.
 struct Lone {
   double wake_us = 0, overhead_us = 0;
 };
@@ -85,7 +85,7 @@ Lone measure_lone(size_t stages) {
   const auto pipeline = start(std::vector<Work>(stages, {50'000}));
   std::vector<double> wakes, overheads;
   for (int i = 0; i < 2000; ++i) {
-    std::this_thread::sleep_for(std::chrono::microseconds(300));  // all of them sleep
+    std::this_thread::sleep_for(std::chrono::microseconds(300));  // lets the stages fall asleep
     const int64_t begin = clock_nanoseconds();
     push(*pipeline);
     const PoppedFrame frame = pipeline->pop();
@@ -104,7 +104,7 @@ Lone measure_lone(size_t stages) {
 constexpr int busy_frames = 20'000;
 constexpr int64_t busy_work_ns = 50'000;
 
-/// Microseconds from the begin of a frame to that of the next beyond the work.
+/// Returns the median microseconds from the start of a frame to that of the next beyond the work.
 double beyond_work(const std::vector<int64_t>& begins) {
   std::vector<double> beyond;
   for (size_t i = 1; i < begins.size(); ++i)
@@ -112,15 +112,15 @@ double beyond_work(const std::vector<int64_t>& begins) {
   return median(beyond);
 }
 
-/// One of those that this process may use.
+/// Returns one of the cores that this process may use.
 CoreSet core(size_t number) {
   const std::vector<int> usable = CoreSet::of_this_thread().numbers();
   return CoreSet::parse(std::to_string(usable[number % usable.size()])).value();
 }
 
-/// Of two stages that always have a frame: the first pushes, and the second pops, within its work.
+/// Measures two stages that always have a frame: the first pushes, and the second pops, within its work.
 double measure_busy_alone() {
-  int pushed = 2;  // before it starts to feed itself
+  int pushed = 2;  // frames that are pushed from outside
   std::vector<int64_t> begins;
   std::promise<void> done;
   Pipeline* running = nullptr;
@@ -152,7 +152,7 @@ double measure_busy_with_callers() {
   return beyond_work(begins);
 }
 
-/// Share of a core of two stages that wait for a second.
+/// Measures the share of a core of two stages that wait for a second.
 double measure_waiting() {
   const auto cpu_us = [] {
     rusage usage{};

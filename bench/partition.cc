@@ -9,17 +9,17 @@
 #include <random>
 
 #include "graph/graph.h"
-#include "plan/elide_copies.h"
-#include "plan/group_opaque_values.h"
-#include "plan/insert_copies.h"
-#include "plan/partition_graph.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/group_opaque_values.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
 #include "tests/support/fake_target.h"
 
 namespace intarsia {
 namespace {
 
-/// A net of `width` parallel chains of nodes with two inputs: the chain's own last value, and with `mixing`
-/// percent a value of another chain not far back, as residual connections and concatenations do.
+/// Makes a net of `width` parallel chains of nodes with two inputs: the chain's own last value, and with
+/// `mixing` percent a value of another chain not far back, as residual connections and concatenations do.
 Graph make_net(size_t nodes, size_t width, uint32_t mixing) {
   std::mt19937 random(1);
   Graph graph;
@@ -57,8 +57,8 @@ constexpr Pattern patterns[] = {
     {"random on 4 targets", [](size_t, std::mt19937& random) { return static_cast<uint32_t>(random() % 4); }},
 };
 
-/// One value in a hundred is a sequence, which a node up to 1000 further on reads, too. Targets 1 and up are
-/// frameworks.
+/// Makes one value in a hundred a sequence, which a node up to 1000 further on reads, too. Targets 1 and up
+/// are frameworks.
 void make_opaque(Graph& graph, Placement& placement) {
   std::mt19937 random(3);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {

@@ -1,6 +1,6 @@
 """How close pipelines come to their slowest stage: with devices of declared times, and real ones.
 
-    build/venv/bin/python bench/pipelines.py [--splits N] [--seconds S] [--seed N] [declared] [real] [one_core]
+    build/venv/bin/python bench/pipelines.py [--splits N] [--seconds S] [--seed N] [--document] [declared] [real] [one_core]
 
 declared: a chain of products split at random over two devices that take declared times and the processor; the time that frames
 should take by the slowest stage, the first frame through all of them, over the time that they took, aim 0.97. By the declared times
@@ -8,7 +8,8 @@ alone, and by what each stage takes for a frame that is alone, with its copies a
 two stages, on a core each, and on a core and OpenCL held to the other; in three, of which ONNX Runtime runs the middle one on the
 other core; and a TensorFlow model that decodes JPEG on one core and classifies on the other. Frames per second times what the
 busiest core's stages take for a frame that is alone, aim 0.9, and against the stages in turn, a frame at a time. one_core: the two stages in turn on one core against the
-program that was compiled for latency, aim 1.03. All numbers go to build/bench/pipelines.json. For an idle machine.
+program that was compiled for latency, aim 1.03. All numbers go to build/bench/pipelines.json, from
+which --document writes the section "Pipelines" of docs/performance.md. For an idle machine.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import sys
 import time
 
 import numpy as np
-from measuring import BIN, OUT, ROOT, best_in_turn, json_of
+from measuring import BIN, OUT, ROOT, best_in_turn, json_of, replace_section
 
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -32,6 +33,7 @@ import intarsia  # noqa: E402
 
 CORES = sorted(os.sched_getaffinity(0))
 LAYERS = 9
+TITLE = "## Pipelines"
 
 
 def make_chain(folder: pathlib.Path) -> pathlib.Path:
@@ -248,6 +250,34 @@ def measure_one_core(arguments: argparse.Namespace) -> dict:
     return {"whole_ms": whole, "stages_ms": stages, "ratio": stages / whole}
 
 
+def spread_of(splits: list[dict], key: str) -> str:
+    shares = sorted(row[key] for row in splits)
+    return f"{shares[0]:.3f} to {shares[-1]:.3f}, median {shares[len(shares) // 2]:.3f}"
+
+
+def document(kept: dict) -> list[str]:
+    splits = kept["declared"]["splits"]
+    rows = [
+        f"| {row['name']} | {row['frames_per_second']:.1f} | {row['share']:.3f} | {row['against_in_turn']:.2f} x |"
+        for row in kept["real"]
+    ]
+    return [
+        TITLE,
+        "",
+        f"How close stages come to the slowest of them. {len(splits)} random splits of a chain over two devices of declared times",
+        "and the processor: the time that frames should take, over the time that they took, by the declared times alone",
+        f"{spread_of(splits, 'share')}; by what each stage takes for a frame that is alone {spread_of(splits, 'share_of_alone')}.",
+        "Real stages: frames per second, of what the busiest core alone allows, and against the stages in turn (the best round of three).",
+        f"The two stages of ResNet50 in turn on one core take {kept['one_core']['ratio']:.3f} of the whole.",
+        "Written by `bench/pipelines.py`.",
+        "",
+        "| stages | frames/s | of the busiest core | against in turn |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -257,6 +287,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--document", action="store_true", help="write the section of docs/performance.md")
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     file = OUT / "pipelines.json"
@@ -264,6 +295,8 @@ def main() -> None:
     for part in arguments.parts or parts:
         kept[part] = parts[part](arguments)
         file.write_text(json.dumps(kept, indent=1) + "\n")
+    if arguments.document:
+        replace_section(TITLE, document(kept))
 
 
 if __name__ == "__main__":

@@ -7,14 +7,15 @@
 #include <cstdlib>
 #include <random>
 
-#include "plan/place_by_cost.h"
+#include "plan/place/place_by_cost.h"
 
 namespace intarsia {
 namespace {
 
 constexpr size_t signatures = 300;
 
-/// One atom in `foreign` can run on the host only. Of three targets two are in the host's memory.
+/// Net in which one atom in `foreign` can run on the host only. Two of three targets are in the host's
+/// memory.
 struct Net {
   const char* name;
   uint32_t targets;
@@ -31,8 +32,8 @@ constexpr Net nets[] = {
     {"1024 chains that mix, 3 targets", 3, 1024, 10},
 };
 
-/// Atoms read their chain's last value and often one of another chain; times are 1 to 200 us on the host and
-/// up to ten times less, or somewhat more, on the others; values have 4 to 400 KB.
+/// Makes costs where atoms read their chain's last value and often one of another chain; times are 1 to 200
+/// us on the host and up to ten times less, or somewhat more, on the others; values have 4 to 400 KB.
 PlacementCosts make_problem(const Net& net, size_t atoms) {
   std::mt19937 random(1);
   PlacementCosts costs;

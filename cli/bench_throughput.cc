@@ -10,23 +10,13 @@
 
 namespace {
 
-/// All cores of the process in sets of `threads`: "cpu:0", "cpu:1", or "cpu:0+1", ...
-std::vector<std::string> divide_into_devices(int threads) {
-  const std::vector<int> cores = cores_of_process();
-  std::vector<std::string> devices;
-  for (auto first = cores.begin(); cores.end() - first >= threads; first += threads)
-    devices.push_back(fmt::format("cpu:{}", fmt::join(first, first + threads, "+")));
-  return devices;
-}
-
 intarsia::CompileOptions options_for_stages(const BenchOptions& options) {
   intarsia::CompileOptions compile = options.compile;
   compile.objective = "throughput";
-  if (compile.devices.empty()) compile.devices = divide_into_devices(std::max(compile.threads, 1));
   return compile;
 }
 
-/// The same devices, each with the whole model.
+/// Returns the options for the same devices, each of which runs the whole model.
 intarsia::CompileOptions options_for_replicas(const BenchOptions& options) {
   intarsia::CompileOptions compile = options_for_stages(options);
   compile.stages = "1";
@@ -35,14 +25,15 @@ intarsia::CompileOptions options_for_replicas(const BenchOptions& options) {
   return compile;
 }
 
-/// Ours first: as stages, then as replicas of the whole, if that is another program; then the peers.
+/// Contenders, ours first: as stages, then as replicas of the whole if that is another program; then the
+/// peers.
 struct Field {
   Contenders contenders;
   ThroughputContender* stages = nullptr;
   ThroughputContender* replicas = nullptr;
 };
 
-/// Their processes.
+/// Starts the processes of all contenders.
 Field start_field(const BenchOptions& options) {
   constexpr double min_rounds = 3, shortest = 0.05, longest = 5;  // seconds
   const auto count = static_cast<double>(options.against.size() + 2);
@@ -60,8 +51,8 @@ Field start_field(const BenchOptions& options) {
   return field;
 }
 
-/// Where the first of ours has stages, the second runs the whole; else the first does already, and the
-/// second's process ends. Their outputs.
+/// Opens our contenders and returns their outputs. Where the first has stages, the second runs the whole
+/// program; else the first already does, and the second's process ends.
 std::vector<Json> open_ours(Field& field, const BenchOptions& options, Work work,
                             const TemporaryFolder& folder, const ShowProgress& progress) {
   Json outputs = field.stages->open(work);
@@ -84,7 +75,7 @@ std::vector<Json> open_ours(Field& field, const BenchOptions& options, Work work
   return {outputs, field.replicas->open(work)};
 }
 
-/// Opens all. Differences from our outputs, by contender.
+/// Opens all contenders. Returns the differences from our outputs, by contender.
 std::vector<Json> open_all(Field& field, const BenchOptions& options, const Subject& subject,
                            const Json& inputs, const TemporaryFolder& folder, const ShowProgress& progress) {
   Work work = make_work(options, subject, inputs, folder);
@@ -100,7 +91,8 @@ std::vector<Json> open_all(Field& field, const BenchOptions& options, const Subj
   return differences;
 }
 
-/// The best peer, and how many times its frames per second our first and our best have; null without peers.
+/// Returns the best peer, and the rate of our first contender relative to it (both null without peers) and
+/// relative to our best one.
 Json compare_rates(const Json& results) {
   const auto rate = [](const Json& result) { return result["frames_per_second"].get<double>(); };
   double ours = 0, theirs = 0;
@@ -118,7 +110,7 @@ Json compare_rates(const Json& results) {
           {"ratio_to_ours", rate(results[0]) / ours}};
 }
 
-/// "intarsia, 2 stages", "intarsia, 2 replicas", "openvino, 2 at once"
+/// Formats the name of a result: "intarsia, 2 stages", "intarsia, 2 of the whole", "openvino, 2 at once".
 std::string name_result(const Json& result) {
   const std::string runtime = result["runtime"];
   if (result["stages"].is_null())

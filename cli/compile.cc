@@ -29,7 +29,7 @@ std::string print_ms(const Json& time) {
   return time.is_null() ? "?" : fmt::format("{:.3g} ms", time.get<double>());
 }
 
-/// "2 regions dissolved: 0.81 ms (as placed 1.2 ms, all in onnxruntime 0.9 ms)"
+/// Formats the shipped plan: "2 regions dissolved: 0.81 ms (as placed 1.2 ms, all in onnxruntime 0.9 ms)".
 std::string print_plan(const Json& report) {
   const Json& plan = report["plan"];
   if (!plan["disabled_reason"].is_null())
@@ -54,7 +54,7 @@ std::string join(const Json& texts) {
   return joined;
 }
 
-/// What each stage takes of a frame, and why there are these.
+/// Formats the time that each stage takes per frame, and the reasons for these stages.
 std::string print_stages(const Json& report) {
   std::string text;
   size_t number = 0;
@@ -85,7 +85,7 @@ std::string print_stages(const Json& report) {
   return text;
 }
 
-/// Of a slot whose memory has a limit.
+/// Formats the memory use of a slot whose memory has a limit.
 std::string print_memory(const Json& slot) {
   const Json& memory = slot["memory"];
   if (memory["limit_bytes"].is_null() || memory["arena_bytes"].is_null()) return "";
@@ -94,8 +94,8 @@ std::string print_memory(const Json& slot) {
                      print_bytes(memory["arena_bytes"]), print_bytes(memory["limit_bytes"]));
 }
 
-/// ": 39.2 times slower; reference is an interpreter, and slow": what a missing library costs, as far as
-/// known.
+/// Formats the cost of a missing library, as far as known: ": 39.2 times slower; reference is an interpreter,
+/// and slow".
 std::string compare_alternative(const Json& other, const Json& preferred_ms) {
   const Json& time = other["measured_ms"];
   const bool is_known = !time.is_null() && !preferred_ms.is_null() && preferred_ms.get<double>() > 0;
@@ -107,7 +107,7 @@ std::string compare_alternative(const Json& other, const Json& preferred_ms) {
   return text;
 }
 
-/// Of a plan that is faster than the one that ships.
+/// Formats a note on a plan that is faster than the one that ships.
 std::string print_passed_over(const Json& plan) {
   if (plan.is_null() || plan["passed_over"].is_null()) return "";
   const Json& other = plan["passed_over"];
@@ -115,7 +115,7 @@ std::string print_passed_over(const Json& plan) {
                      other["backends"].get<std::string>(), print_ms(other["ms"]));
 }
 
-/// What one function takes, returns, and runs on. `explained`: see region_summary.h.
+/// Formats what one function takes, returns, and runs on. `explained`: see region_summary.h.
 std::string print_function(const Json& report, const std::string& explained, bool is_verbose) {
   std::string text;
   for (const Json& port : report["inputs"])
@@ -140,6 +140,11 @@ std::string print_function(const Json& report, const std::string& explained, boo
     for (const auto& [runner, why] : report["plan"]["faults"].items())
       text += fmt::format("  left out  {}: {}\n", runner, why.get<std::string>());
   }
+  for (const Json& region : report["refused_regions"])
+    text += fmt::format("  refused   {} of {} on {} from '{}': {}\n", region["left_out"].get<size_t>(),
+                        count_of(region["nodes"].get<size_t>(), "node"), region["target"].get<std::string>(),
+                        region["first"].get<std::string>(), region["why"].get<std::string>());
+  for (const Json& note : report["notes"]) text += fmt::format("  note      {}\n", note.get<std::string>());
   text += print_passed_over(report["plan"]) + print_stages(report);
   for (const Json& other : report["alternatives"]) {
     const Json& time = other["measured_ms"];
@@ -201,7 +206,7 @@ void compile(CompileOptions& options) {
   options.compile.progress = [&](const std::string& phase, int done, int total) {
     display->show(phase, static_cast<double>(done) / total);
   };
-  // Standard output holds only the object, if there is one.
+  // Standard output holds only the JSON object, if there is one.
   options.compile.print = [&](const std::string& text) {
     display->clear();
     std::fputs(text.c_str(), options.json ? stderr : stdout);

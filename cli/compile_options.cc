@@ -14,12 +14,13 @@ const char* const names[] = {"--devices",      "--backends", "--shape",     "--t
                              "--also",         "--memory",   "--objective", "--stages",    "--cut",
                              "--prefer",       "--optimize"};
 
-/// Those that most users want, which are in the first group.
+/// Adds the options that most users want, which are in the first group.
 void add_common_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
       .add_option("-d,--devices", options.devices,
                   "Devices, as DEVICE or SLOT=DEVICE: cpu,accel=opencl:0 or a=cpu:0,b=cpu:1-2; auto: all of "
-                  "this machine, of which the plan takes those that pay (default: cpu)")
+                  "this machine, of which the plan takes those that pay (default: cpu; for throughput "
+                  "all cores, each as an executor)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("[SLOT=]DEVICE,...");
@@ -43,8 +44,10 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
       ->check(CLI::IsMember({"auto", "none"}))
       ->type_name("auto|none")
       ->group(help_group::placement);
-  command.add_option("--pin", options.pins, "Nodes whose name matches run there; a later pin wins")
-      ->type_name("GLOB=BACKEND@SLOT")
+  command
+      .add_option("--pin", options.pins,
+                  "Nodes whose name matches run there (=@SLOT: by any backend); a later pin wins")
+      ->type_name("GLOB=[BACKEND]@SLOT")
       ->allow_extra_args(false)
       ->group(help_group::placement);
   command

@@ -12,6 +12,7 @@
 #include "compile_options.h"
 #include "files.h"
 #include "help.h"
+#include "input_folder.h"
 #include "run_folder.h"
 #include "run_pipeline.h"
 #include "run_work.h"
@@ -20,7 +21,7 @@
 
 namespace {
 
-/// Writes the values between regions whose name matches.
+/// Dump of the values between regions whose name matches.
 struct Dump {
   std::string pattern;
   OutputWriter writer;
@@ -34,19 +35,19 @@ struct Dump {
     if (fnmatch(dump.pattern.c_str(), value->name, 0) != 0 || !dump.error.empty()) return;
     try {
       dump.written.push_back(dump.writer.write(std::string("dump.") + value->name, *value));
-    } catch (const std::exception& failure) {  // must not pass through C
+    } catch (const std::exception& failure) {  // exceptions must not pass through C
       dump.error = failure.what();
     }
   }
 };
 
-/// What the time of the run is of.
+/// Formats which runs the reported time is of.
 std::string print_runs(const RunOptions& options) {
   return options.runs > 1 ? fmt::format(", the median of {} runs after one to warm up", options.runs)
                           : ", the first run, cold (--runs 20 shows more)";
 }
 
-/// What runs it, and how the times of its runs are spread.
+/// Formats what runs the program, and the spread of its run times.
 std::string print_details(const Json& report, const std::vector<double>& milliseconds) {
   std::string text = fmt::format("on     {}\n", report["alternative"]["targets"].get<std::string>());
   if (milliseconds.size() > 1)
@@ -55,7 +56,7 @@ std::string print_details(const Json& report, const std::vector<double>& millise
   return text;
 }
 
-/// Quiet: outputs that are not in files, and a profile that was asked for.
+/// Prints a run. Quiet: only outputs that are not in files, and a profile that was asked for.
 void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs,
                const std::vector<double>& milliseconds) {
   const bool is_quiet = options.verbosity == Verbosity::quiet;
@@ -78,9 +79,9 @@ void print_run(const RunOptions& options, const Json& report, const std::vector<
   print_text(text, 7);
 }
 
-/// Runs that are timed, after one to warm up if there are several.
+/// Times the runs, after one to warm up if there are several; returns milliseconds.
 std::vector<double> time_runs(Run& run, const RunOptions& options, Dump& dump) {
-  if (options.runs > 1) run.run();  // memory and caches are filled by the first
+  if (options.runs > 1) run.run();  // first run fills memory and caches
   if (!options.dump.empty())
     intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
   std::optional<Trace> trace;
@@ -130,6 +131,32 @@ void run(const RunOptions& options) {
   run_once(options);
 }
 
+/// Adds the option --pipeline, and those that need it.
+CLI::Option* add_pipeline_options(CLI::App& command, RunOptions& options) {
+  CLI::Option* pipeline =
+      command
+          .add_option(
+              "--pipeline", options.pipeline,
+              "Run stages at the same time, on --runs frames: those of a file, or without one those that "
+              "the program was compiled with (docs/pipelines.md)")
+          ->expected(0, 1)
+          ->type_name("[PIPELINE.json]")
+          ->group(help_group::pipelines);
+  command
+      .add_option("--rate", options.rate,
+                  "With --pipeline: push so many frames a second, as a camera does, and not as fast as they "
+                  "are taken")
+      ->needs(pipeline)
+      ->check(CLI::PositiveNumber)
+      ->type_name("FPS")
+      ->group(help_group::pipelines);
+  command.add_option("--html", options.html, "With --pipeline: write a page with the stages over time")
+      ->needs(pipeline)
+      ->type_name("PAGE.html")
+      ->group(help_group::pipelines);
+  return pipeline;
+}
+
 }  // namespace
 
 void add_run_command(CLI::App& app) {
@@ -139,10 +166,13 @@ void add_run_command(CLI::App& app) {
       command->add_option("path", options->path, "A program, or a model, which is compiled first")
           ->type_name("MODEL|PROGRAM");
   CLI::Option* input = add_input_option(*command, options->inputs)->type_name("[NAME=]FILE|FOLDER");
-  input->description(input->get_description() + ". Of a FOLDER each file is the input of a run");
+  input->description(input->get_description() +
+                     ". Of a FOLDER each file is the input of a run; with --pipeline of a frame, and so is "
+                     "each row of a .npy stack");
   command
-      ->add_option("-o,--output", options->folder,
-                   "Write each output there as a .npy file; for a folder of inputs into a folder for each")
+      ->add_option(
+          "-o,--output", options->folder,
+          "Write each output there as a .npy file; for a folder or stack of inputs into a folder for each")
       ->type_name("FOLDER");
   command->add_option("--function", options->function, "Which function (default: the only one)")
       ->type_name("NAME");
@@ -161,19 +191,7 @@ void add_run_command(CLI::App& app) {
   CLI::Option* bind = command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")
                           ->type_name("SLOT=DEVICE")
                           ->allow_extra_args(false);
-  CLI::Option* pipeline =
-      command
-          ->add_option(
-              "--pipeline", options->pipeline,
-              "Run stages at the same time, on --runs frames: those of a file, or without one those that "
-              "the program was compiled with (docs/pipelines.md)")
-          ->expected(0, 1)
-          ->type_name("[PIPELINE.json]")
-          ->group(help_group::pipelines);
-  command->add_option("--html", options->html, "With --pipeline: write a page with the stages over time")
-      ->needs(pipeline)
-      ->type_name("PAGE.html")
-      ->group(help_group::pipelines);
+  CLI::Option* pipeline = add_pipeline_options(*command, *options);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
@@ -190,7 +208,8 @@ void add_run_command(CLI::App& app) {
       "  intarsia run net.so --runs 20 --trace net.json\n"
       "  intarsia run net.so --profile\n"
       "  intarsia run net.so --pipeline --runs 1000\n"
-      "  intarsia run --pipeline camera.json --runs 1000\n\n"
+      "  intarsia run --pipeline camera.json --runs 1000\n"
+      "  intarsia run --pipeline camera.json -i pictures --rate 30 -o results\n\n"
       "A program has the threads that it was compiled for, at most one for each core of this process, unless "
       "--threads says otherwise.");
   command->callback([options, command, path, pipeline] {
@@ -200,11 +219,10 @@ void add_run_command(CLI::App& app) {
       throw UsageError("--pipeline " + options->pipeline + " names its programs: leave out " + options->path);
     if (!is_model_to_run(options->path)) refuse_compile_options(*command, {"--threads"});
     if (pipeline->count() == 0) return run(*options);
-    if (has_folder(options->inputs)) throw UsageError("--pipeline runs one input; -i names a folder");
     const std::optional<Runnable> runnable =
         options->path.empty() ? std::nullopt : std::make_optional<Runnable>(*options);
     run_pipeline({options->pipeline, runnable ? runnable->program() : "", options->path, options->function,
                   options->folder, options->trace, options->html, options->inputs, options->runs,
-                  options->json, options->verbosity == Verbosity::quiet});
+                  options->rate, options->json, options->verbosity == Verbosity::quiet});
   });
 }

@@ -3,73 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 
+#include "input_folder.h"
 #include "wrap_text.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-/// The files of a folder by their names.
-struct Folder {
-  std::vector<fs::path> files;
-  std::vector<std::string> left_out;  // of other kinds
-};
-
-Folder list_folder(const std::string& path) {
-  Folder folder;
-  std::error_code error;
-  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-    const fs::path& file = at->path();
-    const bool is_hidden = file.filename().string()[0] == '.';
-    if (is_hidden || !at->is_regular_file(error)) continue;
-    if (may_be_input(file.string()))
-      folder.files.push_back(file);
-    else
-      folder.left_out.push_back(file.filename().string());
-  }
-  if (error) throw intarsia::Error(fmt::format("-i {}: cannot read the folder: {}", path, error.message()));
-  if (folder.files.empty())
-    throw UsageError(fmt::format("-i {}: holds no input: want files that end with {}", path,
-                                 fmt::join(input_suffixes(), ", ")));
-  std::sort(folder.files.begin(), folder.files.end());
-  std::sort(folder.left_out.begin(), folder.left_out.end());
-  return folder;
-}
-
-/// The inputs of which one names a folder.
-class FolderInputs {
- public:
-  explicit FolderInputs(const InputOptions& options) : options_(options) {
-    const std::vector<std::string> named = input_files(options);
-    const auto at = std::find_if(named.begin(), named.end(), is_folder);
-    if (std::find_if(at + 1, named.end(), is_folder) != named.end())
-      throw UsageError("-i: two inputs are folders; give one, or .npz files with all inputs of a run");
-    number_ = static_cast<size_t>(at - named.begin());
-    path_ = *at;
-  }
-
-  const std::string& path() const { return path_; }
-  /// Those of one run.
-  InputOptions with(const fs::path& file) const {
-    InputOptions options = options_;
-    std::string& text = options.texts[number_];
-    text = text.substr(0, text.size() - path_.size()) + file.string();
-    return options;
-  }
-
- private:
-  InputOptions options_;
-  size_t number_ = 0;  // of the text with the folder
-  std::string path_;
-};
 
 void check_usage(const RunOptions& options) {
   const std::pair<const char*, bool> of_one_input[] = {{"--runs", options.runs > 0},
@@ -81,8 +22,8 @@ void check_usage(const RunOptions& options) {
       throw UsageError(fmt::format("{}: want one input; -i names a folder, with a run a file", name));
 }
 
-/// {"file","inputs","outputs","milliseconds"}; outputs go `to` a folder, where none of what is `read` is
-/// replaced.
+/// Runs one file and returns {"file","inputs","outputs","milliseconds"}; outputs go into the folder `to`,
+/// where no file of `read` is replaced.
 Json run_file(Run& run, const FolderInputs& inputs, const fs::path& file, const std::string& to,
               const std::vector<std::string>& read) {
   run.set_inputs(inputs.with(file));
@@ -104,7 +45,7 @@ void print_file(const Json& entry, const std::vector<intarsia_tensor>& outputs) 
   print_text(text, 7);
 }
 
-/// An entry each; prints it as soon as there is one.
+/// Returns an entry for each file; prints it as soon as it is there.
 Json run_files(const RunOptions& options, Run& run, const FolderInputs& inputs,
                const std::vector<fs::path>& files) {
   Json entries = Json::array();
@@ -148,15 +89,10 @@ void print_end(const RunOptions& options, const Json& report) {
 
 }  // namespace
 
-bool has_folder(const InputOptions& inputs) {
-  const std::vector<std::string> files = input_files(inputs);
-  return std::any_of(files.begin(), files.end(), is_folder);
-}
-
 void run_folder(const RunOptions& options) {
   check_usage(options);
   const FolderInputs inputs(options.inputs);
-  const Folder folder = list_folder(inputs.path());
+  const InputFolder folder = inputs.list();
   const Runnable runnable(options);
   Run run(options, runnable.program());
   Json report = describe_run(runnable, run);

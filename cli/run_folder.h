@@ -3,9 +3,6 @@
 
 #include "run_work.h"
 
-/// Does one of the inputs name a folder?
-bool has_folder(const InputOptions& inputs);
-
-/// A run for each file in it, in the order of their names; outputs are in a folder for each. A file that
-/// cannot be run is an error that names it, and what was written before it stays.
+/// Runs each file of the folder, in the order of their names (input_folder.h); outputs go into a folder for
+/// each. A file that cannot be run is an error that names it, and the output written by then stays.
 void run_folder(const RunOptions& options);

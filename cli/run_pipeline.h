@@ -6,14 +6,15 @@
 #include "inputs.h"
 
 struct RunPipelineOptions {
-  std::string file;             // of a pipeline; empty: the stages of
-  std::string program;          // this,
-  std::string given, function;  // which the user knows by this name
+  std::string file;             // pipeline file; empty: `program` is run
+  std::string program;          // program whose stages are run
+  std::string given, function;  // user's name of the program, and its function
   std::string folder, trace, html;
   InputOptions inputs;
-  int frames = 0;  // 0: one
+  int frames = 0;   // frames to run; 0: as many as the inputs have, or one
+  double rate = 0;  // frames pushed per second; 0: as fast as they are taken
   bool json = false;
-  bool is_quiet = false;  // only outputs that are not in files
+  bool is_quiet = false;  // print only outputs that are not in files
 };
 
 void run_pipeline(const RunPipelineOptions& options);

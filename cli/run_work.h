@@ -1,4 +1,4 @@
-// What the ways to run have in common: what runs, and its outputs.
+// Parts that the ways to run share: what runs, and its outputs.
 #pragma once
 
 #include <intarsia/intarsia_compile.hpp>
@@ -11,38 +11,39 @@
 #include "temporary_folder.h"
 
 struct RunOptions {
-  std::string path;  // a program, or a model that is compiled first
+  std::string path;  // program, or model that is compiled first
   std::string function, folder, dump, trace;
   std::string pipeline, html;  // files
   InputOptions inputs;
   std::vector<std::string> bindings;
-  int runs = 0;  // 0: one
+  int runs = 0;     // number of timed runs; 0: a single cold one
+  double rate = 0;  // frames that a pipeline gets per second; 0: as fast as they are taken
   ProfileOptions profile;
   bool json = false;
   Verbosity verbosity = Verbosity::normal;
-  intarsia::CompileOptions compile;  // its threads are also those of a run
+  intarsia::CompileOptions compile;  // threads are also those of a run
 };
 
-/// The program of a run.
+/// Program of a run.
 class Runnable {
  public:
-  /// Compiles a model, which takes a while and shows it.
+  /// Compiles a model, which takes a while and shows progress.
   explicit Runnable(const RunOptions& options);
 
   const std::string& program() const { return program_; }
-  /// {"program","model"}: which of both the user gave.
+  /// Returns {"program","model"}, where only the one that the user gave is not null.
   Json describe() const;
 
  private:
   std::string given_;
-  std::unique_ptr<TemporaryFolder> folder_;  // of the program of a model
+  std::unique_ptr<TemporaryFolder> folder_;  // folder of the program of a model
   std::string program_;
 };
 
-/// False for what is to be run as it is, or does not exist.
+/// Checks whether `path` must be compiled first; false for a program, and for a file that does not exist.
 bool is_model_to_run(const std::string& path);
 
-/// A program, bound, and its runs.
+/// Bound program and its runs.
 class Run {
  public:
   Run(const RunOptions& options, const std::string& program);
@@ -50,9 +51,9 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// Of the following runs.
+  /// Sets the inputs of the following runs.
   void set_inputs(const InputOptions& options);
-  /// Wall time in milliseconds.
+  /// Runs once; returns the wall time in milliseconds.
   double run();
   intarsia::Profile profile(size_t runs);
 
@@ -61,7 +62,7 @@ class Run {
   int threads() const { return threads_; }
   uint32_t compiled_for() const { return compiled_for_; }
   intarsia::Session& session() { return session_; }
-  /// Of the last run.
+  /// Returns the outputs of the last run.
   const std::vector<intarsia_tensor>& outputs() const { return outputs_; }
   const Json& input_notes() const { return inputs_->notes(); }
 
@@ -77,10 +78,10 @@ class Run {
   std::vector<intarsia_tensor> outputs_;
 };
 
-/// The files that a run reads, which no output may replace.
+/// Returns the files that a run reads, which no output may replace.
 std::vector<std::string> files_read(const RunOptions& options);
 
-/// The first fields of a report: what ran.
+/// Returns the first fields of a report: what ran.
 Json describe_run(const Runnable& runnable, const Run& run);
-/// Of a run on another number of threads than the program was compiled for; else empty.
+/// Formats a note on a run on another number of threads than the program was compiled for; else empty.
 std::string print_threads(const Json& report);

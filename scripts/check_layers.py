@@ -32,9 +32,11 @@ LAYERS = {
     "api": ["measure", "pipeline", "include"],
     "registry": ["api", "backends"],
 }
-# Rooms of a backend that has some, in the order of its steps: each may include those before it. Files outside the rooms
-# may include all, and the rooms of the run half only those named here.
+# Rooms of a folder that has some, in the order of their steps: each may include those before it. The empty name stands
+# for the files outside the rooms, which may include all where it is not listed. The rooms of a run half may include only
+# those named here.
 ROOMS = {
+    "plan": ["", "partition", "place", "costs", "choose", "stages"],
     "halide": [
         "abi",
         "core",
@@ -98,25 +100,21 @@ def read_includes(root, files):
 
 
 def room_of(path):
-    """backends/halide/fuse/x.h -> halide, fuse; no room: an empty name."""
+    """backends/halide/fuse/x.h -> backends/halide/, fuse; no room: an empty name."""
     parts = path.split("/")
-    return parts[1], parts[2] if len(parts) > 3 else ""
-
-
-def rooms_below(backend, room):
-    """The rooms that a room may include, besides itself."""
-    order = ROOMS[backend]
-    return RUN_ROOMS[backend].get(room) or order[: order.index(room)]
+    return "/".join(parts[:2]) + "/", parts[2] if len(parts) > 3 else ""
 
 
 def check_rooms(path, used):
-    backend, room = room_of(path)
-    if backend not in ROOMS or not room:
+    folder, room = room_of(path)
+    name = folder.split("/")[1]
+    order, run_rooms = ROOMS.get(name, []), RUN_ROOMS.get(name, {})
+    if room not in [*order, *run_rooms]:
         return
-    allowed = {room, *rooms_below(backend, room)}
-    for name in sorted(used):
-        if name.startswith(f"backends/{backend}/") and room_of(name)[1] not in allowed:
-            yield f"{path}: room {room} may not include {name}"
+    allowed = {room, *(run_rooms[room] if room in run_rooms else order[: order.index(room)])}
+    for other in sorted(used):
+        if other.startswith(folder) and room_of(other)[1] not in allowed:
+            yield f"{path}: room {room or 'of contracts'} may not include {other}"
 
 
 def run_half(backend, includes):
@@ -261,9 +259,9 @@ def check(root):
     for path, used in includes.items():
         if path.startswith("backends/") and path.count("/") > 1:
             faults += check_backend(path, used, path in halves[path.split("/")[1]])
-            faults += check_rooms(path, used)
         else:
             faults += check_layer(path, used)
+        faults += check_rooms(path, used)
     return faults + list(check_transitive(includes)), len(files)
 
 

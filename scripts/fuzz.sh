@@ -31,7 +31,7 @@ fi
 # Seeds that this script has.
 mkdir -p $folder/corpus/fuzz_plan $folder/corpus/fuzz_pipeline $folder/found
 echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}, "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}]}}}' >$folder/corpus/fuzz_plan/plan.json
-echo '{"intarsia_pipeline": 1, "depth": 2, "timeout_ms": 0.5, "stages": [{"name": "a", "program": "a.so", "devices": {"cpu": "cpu:0"}, "threads": 1}, {"name": "b", "program": "b.so", "function": "main", "replicas": [{"devices": {"cpu": "cpu:1"}}]}, {"stages_of": "c.so"}], "connections": [["a.y", "b.x"]], "inputs": {"photo": ["a.x"]}, "outputs": {"scores": "b.y"}}' >$folder/corpus/fuzz_pipeline/pipeline.json
+echo '{"intarsia_pipeline": 1, "depth": 2, "timeout_ms": 0.5, "deadline_ms": 40, "queue": "latest", "stages": [{"name": "a", "program": "a.so", "devices": {"cpu": "cpu:0"}, "threads": 1, "scatter": ["y"]}, {"name": "b", "program": "b.so", "gather": true, "queue": "block", "function": "main", "replicas": [{"devices": {"cpu": "cpu:1"}}]}, {"stages_of": "c.so"}], "connections": [["a.y", "b.x"]], "inputs": {"photo": ["a.x"]}, "outputs": {"scores": "b.y"}}' >$folder/corpus/fuzz_pipeline/pipeline.json
 export UBSAN_OPTIONS=print_stacktrace=1
 for target in $targets; do
   echo "fuzz: $target for $seconds s"

@@ -17,7 +17,7 @@ std::vector<size_t> numbers_of_values(const std::vector<ValueId>& ids) {
   return numbers;
 }
 
-/// As much as the plug-in's header has.
+/// Fills as much of a struct as the plug-in's header has.
 template <typename Struct>
 int32_t fill(Struct* to, const Struct& made) {
   const size_t size = to->struct_size;
@@ -26,7 +26,7 @@ int32_t fill(Struct* to, const Struct& made) {
   return INTARSIA_PLUGIN_OK;
 }
 
-/// No exception leaves it.
+/// Calls `body` and returns its status; no exception leaves it.
 template <typename Body>
 int32_t answer(Body body) {
   int32_t status = INTARSIA_PLUGIN_FAILED;
@@ -140,6 +140,12 @@ intarsia_plugin_value GraphReader::describe_value(size_t number) {
   if (value.constant && value.constant->dtype() != DType::string) {
     made.data = value.constant->data();
     made.bytes = value.constant->bytes();
+  }
+  if (const Quantization* quantization = value.quantization.get()) {
+    made.quantization_count = quantization->scales.size();
+    made.scales = quantization->scales.data();
+    made.zero_points = quantization->zero_points.data();
+    made.quantization_axis = quantization->axis;
   }
   made.producer = value.producer == no_node ? INTARSIA_PLUGIN_NONE : index(value.producer);
   return made;

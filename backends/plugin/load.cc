@@ -11,7 +11,7 @@ namespace intarsia {
 namespace plugin {
 namespace {
 
-/// RunContext::trace in the form of C.
+/// RunContext::trace as a C callback.
 void report(void* user, const char* name, int64_t begin_ns, int64_t end_ns) {
   (*static_cast<const TraceHook*>(user))(name == nullptr ? "" : name, begin_ns, end_ns);
 }
@@ -27,7 +27,7 @@ class PluginExecutable : public Executable {
   PluginExecutable(const PluginExecutable&) = delete;
   PluginExecutable& operator=(const PluginExecutable&) = delete;
 
-  /// Once, before it runs.
+  /// Loads the executable; call it once, before any run.
   Status load(const LoadContext& context, std::span<const std::byte> bytes) {
     Buffers constants(context.constants.size());
     for (size_t i = 0; i < constants.size(); ++i)
@@ -51,7 +51,8 @@ class PluginExecutable : public Executable {
     for (size_t i = 0; i < inputs_; ++i)
       TRY(inputs.set(i, context.inputs[i].tensor.dtype, context.inputs[i].tensor.shape, {}));
     TRY(find_shapes(context, inputs, outputs));
-    for (size_t i = 0; i < inputs_; ++i) inputs.set_place(i, context.inputs[i].place);
+    for (size_t i = 0; i < inputs_; ++i)
+      inputs.set_place(i, place_of(context.inputs[i].tensor.data, context.inputs[i].place));
     for (size_t i = 0; i < outputs_; ++i) TRY(place_output(context.outputs[i], outputs, i));
     return start(context, inputs, outputs);
   }
@@ -60,7 +61,12 @@ class PluginExecutable : public Executable {
   const PluginDevice& device() const { return *executor_->device(); }
   const intarsia_plugin_runtime& runtime() const { return device().runtime(); }
 
-  /// Types of all outputs: those of the plan, and what the plug-in says.
+  /// Returns the place of a buffer; in unified memory a handle is an address.
+  Place place_of(const void* address, const Place& place) const {
+    return executor_->space()->is_host() ? Place{const_cast<void*>(address), 0} : place;
+  }
+
+  /// Sets the types of all outputs: those of the plan, and what the plug-in says.
   Status find_shapes(const RunContext& context, const Buffers& inputs, Buffers& outputs) const {
     if (runtime().shapes != nullptr) {
       TRY(device().call("shapes", [&](const auto* message) {
@@ -79,7 +85,7 @@ class PluginExecutable : public Executable {
     return {};
   }
 
-  /// What the plug-in says is what the plan has, or becomes what the plan left open.
+  /// Checks that what the plug-in says is what the plan has; it becomes what the plan left open.
   Status check_type(const intarsia_plugin_buffer& told, Output& output, size_t i) const {
     const Result<TensorView> read = read_type(told);
     if (!read)
@@ -99,9 +105,10 @@ class PluginExecutable : public Executable {
     if (output.dynamic) {
       const Memory memory = TRY(executor_->space()->allocate(output.tensor.bytes()));
       output.place = {memory.handle(), 0};
+      output.tensor.data = executor_->space()->address(output.place);
       output.owner = memory.owner();
     }
-    outputs.set_place(i, output.place);
+    outputs.set_place(i, place_of(output.tensor.data, output.place));
     return {};
   }
 

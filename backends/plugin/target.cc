@@ -1,10 +1,14 @@
 #include "backends/plugin/target.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <charconv>
 
 #include "backends/plugin/compiled_sink.h"
 #include "backends/plugin/graph_reader.h"
 #include "backends/plugin/plugin_blob.h"
+#include "plugin/one_line.h"
 #include "plugin/plugin_call.h"
 
 namespace intarsia {
@@ -12,9 +16,9 @@ namespace {
 
 constexpr size_t workspace_alignment = 64;
 constexpr size_t most_workspace = size_t{1} << 46;
-constexpr int64_t most_nanoseconds = 3'600'000'000'000;  // of a node, declared
+constexpr int64_t most_nanoseconds = 3'600'000'000'000;  // longest time that a node may declare
 
-/// Why no plug-in is asked about a node that reads or makes the value; empty: it is.
+/// Returns why no plug-in is asked about a node that reads or makes the value; empty if one may be.
 std::string why_not_offered(const Value& value, bool takes_open_sizes) {
   if (value.type.opaque) return fmt::format("'{}' is not a tensor", value.name);
   if (value.type.dtype == DType::undefined) return fmt::format("the type of '{}' is not known", value.name);
@@ -27,16 +31,47 @@ std::string why_not_offered(const Value& value, bool takes_open_sizes) {
   return {};
 }
 
+/// Callbacks of a plug-in that compiles a region.
+class ShownCompile {
+ public:
+  explicit ShownCompile(const CompileOptions& options) : options_(options) { options.progress.expect(1); }
+
+  static int32_t is_cancelled(void* host) {
+    const CompileOptions& options = static_cast<ShownCompile*>(host)->options_;
+    return options.is_cancelled && options.is_cancelled() ? 1 : 0;
+  }
+  /// Shows progress, neither back nor beyond the end.
+  static void show(void* host, double part) {
+    auto& shown = *static_cast<ShownCompile*>(host);
+    if (!(part > shown.part_) || part > 1) return;
+    shown.options_.progress.did("compile_regions", part - std::exchange(shown.part_, part));
+  }
+
+ private:
+  const CompileOptions& options_;
+  double part_ = 0;
+};
+
 class PluginTarget : public Target {
  public:
   explicit PluginTarget(std::shared_ptr<const Plugin> plugin)
       : Target({.name = plugin->name(),
                 .device_kinds = {plugin->name()},
                 .is_plugin = true,
-                .has_groups = plugin->compiler()->groups != nullptr}),
+                .has_groups = plugin->compiler()->groups != nullptr,
+                .is_on_host = plugin->runtime().unified_memory != 0,
+                .alignment = std::max<size_t>(plugin->runtime().alignment, 64)}),
         plugin_(std::move(plugin)) {}
 
   std::string version() const override { return plugin_->version(); }
+
+  uint64_t memory_bytes(const std::string& device) const override {
+    const auto& memory_bytes_of = plugin_->runtime().memory_bytes;
+    size_t number = 0;
+    const std::string digits = device.substr(device.find(':') + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return memory_bytes_of == nullptr || error != std::errc() ? 0 : memory_bytes_of(number);
+  }
 
   Support supports(const Graph& graph, NodeId id, const TargetDevice& device) const override {
     const Node& node = graph.node(id);
@@ -54,7 +89,7 @@ class PluginTarget : public Target {
     PluginMessage message;
     if (compiler().supports(reader.get(), index(id), device.name.c_str(), message.get()) != 0)
       return Support::supported();
-    const std::string why = message.text();
+    const std::string why = one_line(message.text());
     return Support::refused(why.empty() ? "it gave no reason" : why);
   }
 
@@ -70,15 +105,43 @@ class PluginTarget : public Target {
     return group_of;
   }
 
+  Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
+    std::vector<AxisOrder> orders(region.outputs.size());
+    if (compiler().layouts == nullptr) return orders;
+    std::vector<size_t*> places;
+    for (size_t i = 0; i < orders.size(); ++i) {
+      orders[i] = row_major_order(region.value(region.outputs[i]).type.shape->size());
+      places.push_back(orders[i].data());
+    }
+    const plugin::GraphReader reader(region);
+    PluginMessage message;
+    const int32_t status = compiler().layouts(reader.get(), places.data(), message.get());
+    TRY(check_plugin_status(plugin_->who(), "layouts", status, message));
+    for (size_t i = 0; i < orders.size(); ++i)
+      if (!is_order_of(orders[i], orders[i].size()))
+        return fail(ErrorKind::io, "{}: layouts: '{}' has its axes in the order {}; want each of its {} once",
+                    plugin_->who(), region.value(region.outputs[i]).name, fmt::join(orders[i], ", "),
+                    orders[i].size());
+    return orders;
+  }
+
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
     const plugin::GraphReader reader(region);
-    const intarsia_plugin_compile_options for_plugin{sizeof(for_plugin), device.name.c_str(),
-                                                     options.exact_math ? 1 : 0, options.keep_names ? 1 : 0};
+    ShownCompile shown(options);
+    const intarsia_plugin_compile_options for_plugin{sizeof(for_plugin),
+                                                     device.name.c_str(),
+                                                     options.exact_math ? 1 : 0,
+                                                     options.keep_names ? 1 : 0,
+                                                     &shown,
+                                                     ShownCompile::is_cancelled,
+                                                     ShownCompile::show};
     plugin::CompiledSink sink;
     PluginMessage message;
     const int32_t status = compiler().compile(reader.get(), &for_plugin, sink.get(), message.get());
     const std::string what = "compile for " + device.name;
+    if (options.is_cancelled && options.is_cancelled())
+      return fail(ErrorKind::cancelled, "{}: {}: interrupted", plugin_->who(), what);
     TRY(check_plugin_status(plugin_->who(), what, status, message));
     if (!sink.blob()) return fail(ErrorKind::io, "{}: {}: it set no blob", plugin_->who(), what);
     if (sink.workspace_bytes() > most_workspace)
@@ -97,7 +160,7 @@ class PluginTarget : public Target {
   }
 
  private:
-  /// Of each node; none: the plug-in declares nothing.
+  /// Returns the cost of each node; empty if the plug-in declares nothing.
   Result<std::vector<plugin::DeclaredCost>> declared_costs(const Graph& region,
                                                            const plugin::GraphReader& reader,
                                                            const TargetDevice& device,

@@ -1,4 +1,4 @@
-// The extension module under the `intarsia` package: C API to Python objects, nothing else.
+// Extension module under the `intarsia` package: it only turns the C API into Python objects.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -21,7 +21,7 @@ namespace {
 using intarsia::detail::check;
 using namespace intarsia_python;
 
-/// An error of the library as the exception class of its kind.
+/// Raises an error of the library as the exception class of its kind.
 void raise_error(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
@@ -65,8 +65,8 @@ class Session {
     return results;
   }
 
-  /// (runs, run_ns, [(kind, name, target, time_ns, [(node, op)], dtype, shape or None, weights' shape, flops,
-  /// bytes, algorithm)]); 0 and "" where something is not known.
+  /// Returns (runs, run_ns, [(kind, name, target, time_ns, [(node, op)], dtype, shape or None, weights'
+  /// shape, flops, bytes, algorithm)]), with 0 and "" for what is not known.
   nb::tuple profile(const std::string& function, std::vector<std::pair<std::string, Value*>> inputs,
                     size_t runs) {
     std::vector<intarsia_tensor> given;
@@ -91,7 +91,7 @@ class Session {
     return nb::make_tuple(profile.runs, profile.run_ns, entries);
   }
 
-  /// (number, targets, measured_ns, reason) of a function, by its number.
+  /// Returns (number, targets, measured_ns, reason) of a function, by its number.
   nb::tuple alternative(size_t function) const {
     intarsia_alternative info{};
     info.struct_size = sizeof(info);
@@ -99,7 +99,7 @@ class Session {
     return nb::make_tuple(info.number, std::string(info.targets), info.measured_ns, std::string(info.reason));
   }
 
-  /// In the order of intarsia_copy_counts.
+  /// Returns the counts in the order of intarsia_copy_counts.
   nb::tuple copy_counts(size_t slot) const {
     intarsia_copy_counts counts{};
     counts.struct_size = sizeof(counts);
@@ -108,14 +108,15 @@ class Session {
                           counts.direct, counts.direct_bytes);
   }
 
-  /// dump(name, value) gets a copy of the value, in the form of `run`'s outputs; None turns it off.
+  /// Sets dump(name, value), which gets a copy of the value in the form of `run`'s outputs; None turns it
+  /// off.
   void set_dump(nb::object dump) {
     const bool wanted = !dump.is_none();
     check(intarsia_session_set_dump(session_.get(), wanted ? call_dump : nullptr, observers_.get()));
     observers_->dump = std::move(dump);
   }
 
-  /// trace(name, kind, device, begin_ns, end_ns); None turns it off.
+  /// Sets trace(name, kind, device, begin_ns, end_ns); None turns it off.
   void set_trace(nb::object trace) {
     const bool wanted = !trace.is_none();
     check(intarsia_session_set_trace(session_.get(), wanted ? call_trace : nullptr, observers_.get()));
@@ -123,7 +124,7 @@ class Session {
   }
 
  private:
-  /// The functions that a run calls, and what they raised, which is raised when the run has ended.
+  /// Functions that a run calls, and the exception that they raised, which is raised when the run has ended.
   struct Observers {
     nb::object dump, trace;
     std::optional<nb::python_error> raised;
@@ -140,7 +141,7 @@ class Session {
     }
   };
 
-  /// What a function raised comes before the run's error, which this releases.
+  /// Raises what a function raised or, if nothing, the run's error. Releases the error.
   void raise_what_was_raised(intarsia_error* error) {
     std::optional<nb::python_error> raised = std::exchange(observers_->raised, std::nullopt);
     if (raised) intarsia_error_release(error);
@@ -170,20 +171,15 @@ class Program : public ProgramHandle {
     program = std::shared_ptr<intarsia_program>(loaded, intarsia_program_release);
   }
 
-  Session bind(const std::vector<std::pair<std::string, std::string>>& devices, int threads) const {
-    std::vector<intarsia_binding> bindings;
-    for (const auto& [slot, device] : devices) bindings.push_back({slot.c_str(), device.c_str()});
-    intarsia_bind_options options{};
-    options.struct_size = sizeof(options);
-    options.bindings = bindings.data();
-    options.binding_count = bindings.size();
-    options.threads = threads;
+  Session bind(const std::vector<std::pair<std::string, std::string>>& devices, int threads,
+               bool is_lost_an_error) const {
+    const intarsia::detail::BindOptions options(devices, threads, on_device_lost(is_lost_an_error));
     intarsia_session* session = nullptr;
-    check(intarsia_program_bind(program.get(), &options, &session));
+    check(intarsia_program_bind(program.get(), options.get(), &session));
     return Session(session);
   }
 
-  /// Names.
+  /// Returns the names of the slots.
   nb::list slots() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);
@@ -198,7 +194,7 @@ class Program : public ProgramHandle {
     return names;
   }
 
-  /// [(function, [(name, kind, dtype, shape or None)], [the same for outputs])]
+  /// Returns [(function, [(name, kind, dtype, shape or None)], [the same for outputs])].
   nb::list functions() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);

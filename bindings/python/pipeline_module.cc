@@ -16,7 +16,7 @@ using intarsia::detail::check;
 using Bindings = std::vector<std::pair<std::string, std::string>>;
 using Names = std::vector<std::string>;
 
-/// Python objects that threads of the library let go of, when they do not have the lock of the interpreter.
+/// Python object that threads of the library release while they do not hold the interpreter lock.
 struct KeptObject {
   nb::object object;
 
@@ -27,7 +27,7 @@ struct KeptObject {
   }
 };
 
-/// An input as the package takes it, over memory that lives as long as its array.
+/// Returns an input as the package takes it, over memory that lives as long as its array.
 nb::tuple keep_input(intarsia_stage_call* call, size_t input) {
   auto* kept = new intarsia_tensor{};
   kept->struct_size = sizeof(*kept);
@@ -39,13 +39,13 @@ nb::tuple keep_input(intarsia_stage_call* call, size_t input) {
   return to_python(*kept, owner);
 }
 
-/// "ValueError: no ones"
+/// Returns the error as one line, as in "ValueError: no ones".
 std::string one_line(const nb::python_error& error) {
   const auto name = nb::cast<std::string>(error.type().attr("__name__"));
   return name + ": " + nb::str(error.value()).c_str();
 }
 
-/// function(frame, [input]) gives a list of Values, one an output.
+/// Calls function(frame, [input]), which returns a list of Values, one per output.
 void call_function(void* user, intarsia_stage_call* call, const intarsia_tensor*, size_t input_count) {
   if (!nb::is_alive()) return intarsia_stage_call_fail(call, "the interpreter has ended");
   const nb::gil_scoped_acquire acquire;
@@ -62,10 +62,27 @@ void call_function(void* user, intarsia_stage_call* call, const intarsia_tensor*
       kept.release();
     }
   } catch (nb::python_error& error) {
+    if (error.matches(nb::module_::import_("intarsia.errors").attr("DroppedError")))
+      return intarsia_stage_call_drop(call, nb::str(error.value()).c_str());
     intarsia_stage_call_fail(call, one_line(error).c_str());
   } catch (const std::exception& error) {
     intarsia_stage_call_fail(call, error.what());
   }
+}
+
+/// Returns [(from_ns, to_ns, count)] of the buckets that are not empty.
+nb::list filled_buckets(const intarsia_pipeline* pipeline, int32_t which, size_t stage) {
+  intarsia_time_histogram histogram{};
+  histogram.struct_size = sizeof(histogram);
+  check(intarsia_pipeline_times(pipeline, which, stage, &histogram));
+  nb::list filled;
+  int64_t from = 0;
+  for (size_t bucket = 0; bucket < INTARSIA_TIME_BUCKETS; ++bucket) {
+    const int64_t to = intarsia_time_bucket_bound_ns(bucket);
+    if (histogram.counts[bucket] > 0) filled.append(nb::make_tuple(from, to, histogram.counts[bucket]));
+    from = to;
+  }
+  return filled;
 }
 
 class Pipeline {
@@ -76,20 +93,23 @@ class Pipeline {
           intarsia_pipeline_release(ended);
         }) {}
 
-  /// The frame's number, or None where the queue stays full. The library copies the inputs, or keeps
-  /// `owner` until it has read them.
-  nb::object push(std::vector<std::pair<std::string, Value*>> inputs, int64_t wait_ns, nb::object owner) {
+  /// Pushes a frame; returns its number, or None if the queue stays full. The library copies the inputs, or
+  /// keeps `owner` until it has read them. `user` is a number that comes back with the frame.
+  nb::object push(std::vector<std::pair<std::string, Value*>> inputs, int64_t wait_ns, nb::object owner,
+                  int64_t deadline_ns, int64_t timestamp, uintptr_t user) {
     std::vector<intarsia_tensor> given;
     for (auto& [name, value] : inputs) given.push_back(value->describe(name.c_str()));
     auto kept = owner.is_none() ? nullptr : std::make_unique<KeptObject>(KeptObject{std::move(owner)});
     const intarsia_frame_owner released{KeptObject::release, kept.get()};
+    const intarsia_frame_options options{sizeof(options), deadline_ns, timestamp,
+                                         reinterpret_cast<void*>(user)};
     int32_t pushed = 0;
     uint64_t frame = 0;
     intarsia_error* error = nullptr;
     {
       const nb::gil_scoped_release release;
-      error = intarsia_pipeline_push(pipeline_.get(), wait_ns, given.data(), given.size(),
-                                     kept ? &released : nullptr, &pushed, &frame);
+      error = intarsia_pipeline_push_frame(pipeline_.get(), wait_ns, given.data(), given.size(),
+                                           kept ? &released : nullptr, &options, &pushed, &frame);
     }
     check(error);
     if (pushed == 0) return nb::none();
@@ -97,7 +117,8 @@ class Pipeline {
     return nb::cast(frame);
   }
 
-  /// (state, number, pushed_ns, done_ns, error or None, {name: value}); an error is (kind, message).
+  /// Pops (state, number, pushed_ns, done_ns, timestamp, user, error or None, {name: value}); an error is
+  /// (kind, message).
   nb::tuple pop(const Names& outputs, int64_t wait_ns) {
     std::vector<intarsia_tensor> to;
     for (const std::string& name : outputs) {
@@ -128,23 +149,24 @@ class Pipeline {
         values[outputs[i].c_str()] = to_python(*owner, owner);
       }
     }
-    return nb::make_tuple(frame.state, frame.number, frame.pushed_ns, frame.done_ns, failed, values);
+    return nb::make_tuple(frame.state, frame.number, frame.pushed_ns, frame.done_ns, frame.timestamp,
+                          reinterpret_cast<uintptr_t>(frame.user), failed, values);
   }
 
   void finish() { check(intarsia_pipeline_finish(pipeline_.get())); }
   void cancel() {
     intarsia_error* error = nullptr;
     {
-      const nb::gil_scoped_release release;  // it frees frames, whose owners want the lock
+      const nb::gil_scoped_release release;  // cancel frees frames, whose owners take the lock
       error = intarsia_pipeline_cancel(pipeline_.get());
     }
     check(error);
   }
 
-  /// Lets go of the stages; calls are errors from then on.
+  /// Releases the pipeline; calls are errors from then on.
   void close() { pipeline_.reset(); }
 
-  /// (names of the inputs, names of the outputs)
+  /// Returns (names of the inputs, names of the outputs).
   nb::tuple ports() const {
     const intarsia_pipeline_info info = describe();
     nb::list inputs, outputs;
@@ -153,7 +175,17 @@ class Pipeline {
     return nb::make_tuple(inputs, outputs);
   }
 
-  /// [(name, replicas, frames, errors, busy_ns, waiting_ns, blocked_ns, queued, most_queued, running)]
+  /// Returns (pushed, done, errors, dropped, timed_out, latencies); times as in filled_buckets().
+  nb::tuple frame_statistics() const {
+    intarsia_frame_statistics all{};
+    all.struct_size = sizeof(all);
+    check(intarsia_pipeline_frames(pipeline_.get(), &all));
+    return nb::make_tuple(all.pushed, all.done, all.errors, all.dropped, all.timed_out,
+                          filled_buckets(pipeline_.get(), INTARSIA_TIMES_LATENCY, 0));
+  }
+
+  /// Returns [(name, replicas, frames, errors, busy_ns, waiting_ns, blocked_ns, queued, most_queued, dropped,
+  /// run times, wait times, running)].
   nb::list statistics() const {
     nb::list all;
     for (size_t i = 0; i < describe().stage_count; ++i) {
@@ -161,7 +193,29 @@ class Pipeline {
       one.struct_size = sizeof(one);
       check(intarsia_pipeline_stage(pipeline_.get(), i, &one));
       all.append(nb::make_tuple(std::string(one.name), one.replicas, one.frames, one.errors, one.busy_ns,
-                                one.waiting_ns, one.blocked_ns, one.queued, one.most_queued, one.running));
+                                one.waiting_ns, one.blocked_ns, one.queued, one.most_queued, one.dropped,
+                                filled_buckets(pipeline_.get(), INTARSIA_TIMES_RUN, i),
+                                filled_buckets(pipeline_.get(), INTARSIA_TIMES_WAIT, i), one.running));
+    }
+    return all;
+  }
+
+  /// Returns [(in_service, frames, errors, repeats, reason, note)] for each stage.
+  nb::list replicas() const {
+    nb::list all;
+    for (size_t stage = 0; stage < describe().stage_count; ++stage) {
+      intarsia_stage_statistics about{};
+      about.struct_size = sizeof(about);
+      check(intarsia_pipeline_stage(pipeline_.get(), stage, &about));
+      nb::list of_stage;
+      for (size_t i = 0; i < about.replicas; ++i) {
+        intarsia_replica_statistics one{};
+        one.struct_size = sizeof(one);
+        check(intarsia_pipeline_replica(pipeline_.get(), stage, i, &one));
+        of_stage.append(nb::make_tuple(one.in_service != 0, one.frames, one.errors, one.repeats,
+                                       std::string(one.reason), std::string(one.note)));
+      }
+      all.append(of_stage);
     }
     return all;
   }
@@ -181,15 +235,15 @@ class Pipeline {
     return argument.name;
   }
 
-  nb::object trace_;  // the pipeline refers to it
+  nb::object trace_;  // referred to by the pipeline
   std::shared_ptr<intarsia_pipeline> pipeline_;
 };
 
 class PipelineBuilder {
  public:
   void add_program(const std::string& stage, const ProgramHandle& program, const std::string& function,
-                   const Bindings& devices, int threads) {
-    const intarsia::detail::BindOptions options(devices, threads);
+                   const Bindings& devices, int threads, bool is_lost_an_error) {
+    const intarsia::detail::BindOptions options(devices, threads, on_device_lost(is_lost_an_error));
     check(intarsia_pipeline_add_program(builder_.get(), stage.c_str(), program.program.get(),
                                         function.empty() ? nullptr : function.c_str(), options.get()));
   }
@@ -208,14 +262,17 @@ class PipelineBuilder {
                                                 options.get()));
   }
   void add_function(const std::string& stage, const Names& inputs, const Names& outputs, nb::object function,
-                    const std::string& cores, uint32_t threads) {
+                    const std::string& cores, uint32_t threads, bool repeats) {
     auto kept = std::make_unique<KeptObject>(KeptObject{std::move(function)});
-    intarsia::detail::FunctionPorts ports(stage, inputs, outputs, cores, threads);
+    intarsia::detail::FunctionPorts ports(stage, inputs, outputs, cores, threads, repeats);
     ports.about.run = call_function;
     ports.about.user = kept.get();
     ports.about.release = KeptObject::release;
     check(intarsia_pipeline_add_function(builder_.get(), &ports.about));
     kept.release();
+  }
+  void set_options(const std::string& stage, int32_t queue, const Names& scatter, bool gather) {
+    builder_.set_options(stage, {static_cast<intarsia::Queue>(queue), scatter, gather});
   }
   void connect(const std::string& from, const std::string& output, const std::string& to,
                const std::string& input) {
@@ -224,13 +281,16 @@ class PipelineBuilder {
   void connect_by_name() { builder_.connect_by_name(); }
   void read(const std::string& path) { builder_.read(path); }
 
-  /// trace(stage, replica, frame, begin_ns, end_ns), trace_steps(the same, name, kind, device), each or None.
-  Pipeline* start(uint32_t depth, int64_t timeout_ns, const nb::object& trace,
-                  const nb::object& trace_steps) {
+  /// Starts with trace(stage, replica, frame, begin_ns, end_ns) and trace_steps(the same, name, kind,
+  /// device), either of which may be None.
+  Pipeline* start(uint32_t depth, int64_t timeout_ns, int64_t deadline_ns, int32_t queue,
+                  const nb::object& trace, const nb::object& trace_steps) {
     intarsia_pipeline_options options{};
     options.struct_size = sizeof(options);
     options.depth = depth;
     options.timeout_ns = timeout_ns;
+    options.deadline_ns = deadline_ns;
+    options.queue = queue;
     const nb::object traces = nb::make_tuple(trace, trace_steps);
     options.traces_steps = trace_steps.is_none() ? 0 : 1;
     if (!trace.is_none() || !trace_steps.is_none()) {
@@ -269,13 +329,16 @@ void define_pipelines(nb::module_& module) {
   module.def("expect_leaks", [] { nb::set_leak_warnings(false); });
   nb::class_<ProgramHandle>(module, "ProgramHandle");
   nb::class_<Pipeline>(module, "Pipeline", nb::is_weak_referenceable())
-      .def("push", &Pipeline::push, nb::arg("inputs"), nb::arg("wait_ns"), nb::arg("owner").none())
+      .def("push", &Pipeline::push, nb::arg("inputs"), nb::arg("wait_ns"), nb::arg("owner").none(),
+           nb::arg("deadline_ns"), nb::arg("timestamp"), nb::arg("user"))
       .def("pop", &Pipeline::pop)
       .def("finish", &Pipeline::finish)
       .def("cancel", &Pipeline::cancel)
       .def("close", &Pipeline::close)
       .def("ports", &Pipeline::ports)
-      .def("statistics", &Pipeline::statistics);
+      .def("frame_statistics", &Pipeline::frame_statistics)
+      .def("statistics", &Pipeline::statistics)
+      .def("replicas", &Pipeline::replicas);
   nb::class_<PipelineBuilder>(module, "PipelineBuilder")
       .def(nb::init<>())
       .def("add_program", &PipelineBuilder::add_program)
@@ -283,11 +346,12 @@ void define_pipelines(nb::module_& module) {
       .def("add_replica", &PipelineBuilder::add_replica)
       .def("add_replica_program", &PipelineBuilder::add_replica_program)
       .def("add_function", &PipelineBuilder::add_function)
+      .def("set_options", &PipelineBuilder::set_options)
       .def("connect", &PipelineBuilder::connect)
       .def("connect_by_name", &PipelineBuilder::connect_by_name)
       .def("read", &PipelineBuilder::read)
-      .def("start", &PipelineBuilder::start, nb::arg("depth"), nb::arg("timeout_ns"), nb::arg("trace").none(),
-           nb::arg("trace_steps").none());
+      .def("start", &PipelineBuilder::start, nb::arg("depth"), nb::arg("timeout_ns"), nb::arg("deadline_ns"),
+           nb::arg("queue"), nb::arg("trace").none(), nb::arg("trace_steps").none());
 }
 
 }  // namespace intarsia_python

@@ -1,5 +1,6 @@
-// The run half: the chip's memory, its queue, and what it computes. There is no chip: a thread pretends.
+// Run half: the chip's memory, its queue, and its computations. There is no chip: a thread simulates it.
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -14,19 +15,19 @@
 namespace toy_npu {
 namespace {
 
-/// Work that is under way; what it gives is why it failed, or nothing.
+/// Work in progress; its result is the reason of a failure, empty on success.
 using Event = std::future<std::string>;
 
-/// Handles are numbers: as addresses they lead nowhere.
+/// Makes a handle from a number; used as an address it leads nowhere.
 template <typename Number>
 void* handle_of(Number number) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(number));
 }
 
-/// A chip: its memory, and a thread that does what was enqueued, in that order.
+/// Chip: its memory, and a thread that does the enqueued work in order.
 class Device {
  public:
-  Device() : thread_([this] { work(); }) {}
+  explicit Device(size_t memory_bytes) : left_(memory_bytes), thread_([this] { work(); }) {}
   ~Device() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -38,15 +39,19 @@ class Device {
 
   void* allocate(size_t bytes) {
     const std::lock_guard<std::mutex> lock(memory_mutex_);
+    if (bytes > left_) throw std::bad_alloc();
     memory_[++last_].resize(bytes);
+    left_ -= bytes;
     return handle_of(last_);
   }
   void free_memory(void* handle) {
     const std::lock_guard<std::mutex> lock(memory_mutex_);
-    memory_.erase(reinterpret_cast<uintptr_t>(handle));
+    const auto found = memory_.find(reinterpret_cast<uintptr_t>(handle));
+    left_ += found->second.size();
+    memory_.erase(found);
   }
 
-  /// For the chip's thread. Throws where the range is not in the memory.
+  /// Returns the address of a range of memory, for the chip's thread. Throws if the range exceeds the memory.
   char* bytes(void* handle, size_t offset, size_t size) {
     const std::lock_guard<std::mutex> lock(memory_mutex_);
     const auto found = memory_.find(reinterpret_cast<uintptr_t>(handle));
@@ -91,6 +96,7 @@ class Device {
 
   std::mutex memory_mutex_;
   std::map<uintptr_t, std::vector<char>> memory_;
+  size_t left_;  // free bytes
   uintptr_t last_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -99,13 +105,13 @@ class Device {
   std::thread thread_;
 };
 
-/// A region, loaded.
+/// Loaded region.
 struct Executable {
   std::vector<Instruction> instructions;
   std::vector<intarsia_plugin_buffer> constants;
 };
 
-/// One run of it, on the chip's thread.
+/// Run of a region, on the chip's thread.
 class Run {
  public:
   Run(Device& device, const Executable& executable, const intarsia_plugin_run& run)
@@ -160,7 +166,7 @@ class Run {
 
   void convolve(const Instruction& i) {
     const int64_t x_plane = i.height * i.width, y_plane = i.y_height * i.y_width;
-    const int64_t of_group = i.channels / i.group;  // channels
+    const int64_t of_group = i.channels / i.group;  // channels of a group
     const float* x = floats(i.x, i.batch * i.channels * x_plane);
     const float* w = floats(i.w, i.filters * of_group * i.kernel_height * i.kernel_width);
     const float* bias = i.bias.in == In::nothing ? nullptr : floats(i.bias, i.filters);
@@ -177,7 +183,7 @@ class Run {
     }
   }
 
-  /// Of one channel to one filter's output.
+  /// Adds one input channel's contribution to one filter's output.
   static void add_plane(const Instruction& i, const float* x, const float* w, float* y) {
     for (int64_t kh = 0; kh < i.kernel_height; ++kh) {
       for (int64_t kw = 0; kw < i.kernel_width; ++kw) {
@@ -209,7 +215,7 @@ size_t device_count() { return 2; }
 
 const char* describe_device(size_t) { return "a toy NPU that convolves, a thread that pretends to be one"; }
 
-/// No exception leaves a call.
+/// Runs the body of a call, from which no exception may escape.
 template <typename Body>
 int32_t guarded(const intarsia_plugin_message* message, Body body) {
   try {
@@ -222,8 +228,24 @@ int32_t guarded(const intarsia_plugin_message* message, Body body) {
   }
 }
 
-int32_t open_device(size_t, void** device, const intarsia_plugin_message* message) {
-  return guarded(message, [&] { *device = new Device; });
+uint64_t memory_bytes(size_t) { return uint64_t{1} << 30; }
+
+int32_t open_device(size_t number, void** device, const intarsia_plugin_message* message) {
+  return guarded(message, [&] { *device = new Device(memory_bytes(number)); });
+}
+
+const intarsia_plugin_option memory_kb = {sizeof(intarsia_plugin_option), "memory_kb",
+                                          "how much of its memory the chip has, to try what is too large"};
+const intarsia_plugin_option* const options[] = {&memory_kb};
+
+int32_t open_device_with(size_t, const intarsia_plugin_setting* const* settings, size_t, void** device,
+                         const intarsia_plugin_message* message) {
+  char* end = nullptr;
+  const char* value = settings[0]->value;
+  const unsigned long kilobytes = std::strtoul(value, &end, 10);
+  if (end == value || *end != 0 || kilobytes > (1u << 20))
+    return fail(message, std::string("memory_kb is '") + value + "', want 0 to 1048576");
+  return guarded(message, [&] { *device = new Device(kilobytes * 1024); });
 }
 
 void close_device(void* device) { delete &device_of(device); }
@@ -264,7 +286,7 @@ int32_t wait(void*, void* event, const intarsia_plugin_message* message) {
 
 void release_event(void*, void* event) { delete static_cast<Event*>(event); }
 
-/// Sizes with which the loops end and nothing is divided by zero. Operands are checked where they are used.
+/// Checks that the loops end and nothing is divided by zero. Operands are checked where they are used.
 bool is_sane(const Instruction& i) {
   if (i.op == Op::relu) return i.elements >= 0;
   const int64_t sizes[] = {i.batch,        i.channels, i.height,  i.width,     i.filters,   i.kernel_height,
@@ -274,7 +296,7 @@ bool is_sane(const Instruction& i) {
   return i.op == Op::convolution && has_sizes && i.channels % i.group == 0 && i.filters % i.group == 0;
 }
 
-/// A blob comes from a file: any bytes end in an executable or an error.
+/// Loads a blob. Blobs come from files, so any bytes must yield an executable or an error.
 int32_t load(void*, const intarsia_plugin_load* load, void** executable,
              const intarsia_plugin_message* message) {
   BlobHeader header;
@@ -328,6 +350,11 @@ const intarsia_plugin_runtime runtime = {
     nullptr,  // copy_from
     nullptr,  // allocate_staging
     nullptr,  // free_staging
+    memory_bytes,
+    0,  // unified_memory
+    1,  // options
+    options,
+    open_device_with,
 };
 
 }  // namespace toy_npu

@@ -1,20 +1,21 @@
-/* Intarsia: run compiled programs from C. This and intarsia.hpp (C++ over it) are the stable surface.
+/* Intarsia: run compiled programs from C. This header and intarsia.hpp, its C++ wrapper, are the stable
+ * surface.
  *
- * Rules that hold for every call:
- *  - A function that can fail returns NULL when it worked, else an intarsia_error that the caller releases.
- *    Its out parameters are then unchanged, unless said otherwise.
- *  - Structs begin with `struct_size`, which the caller sets to sizeof of the struct as its header knows it;
- *    zero the rest. Later versions add fields only at the end, and the library accepts the structs of every
- *    version: a program compiled against an older header keeps running. A field that the library does not
- * know yet must be zero.
- *  - Pointers given to a call are read (or written) until it returns, never kept.
- *  - Pointers returned by a call belong to the object they came from and live as long as it does, unless said
- *    otherwise.
+ * Rules for every call:
+ *  - A function that can fail returns NULL on success, else an intarsia_error that the caller releases. Its
+ *    out parameters are then unchanged, unless stated otherwise.
+ *  - Structs start with `struct_size`, which the caller sets to sizeof of the struct as declared in its
+ *    header; zero the rest. Later versions add fields only at the end, and the library accepts the structs of
+ *    every version: a program compiled against an older header keeps running. A field that the library does
+ *    not know must be zero.
+ *  - Pointers passed to a call are read (or written) until it returns, never kept.
+ *  - Pointers returned by a call belong to the object they came from and live as long as it does, unless
+ *    stated otherwise.
  *  - Releasing NULL does nothing.
- *  - No exception leaves a call, and running out of memory is an error like any other.
- *  - Programs may be used by any number of threads at once; a session by one thread at a time: a call on a
- *    session that another thread is using, or made from a callback of its own run, is an error that says so
- * and changes nothing.
+ *  - Exceptions never leave a call, and running out of memory is an error like any other.
+ *  - Any number of threads may use a program at once. A session serves one thread at a time: a call on a
+ *    session that another thread is using, or from a callback of the session's own run, fails with an error
+ *    that says so, and changes nothing.
  */
 #ifndef INTARSIA_INTARSIA_H_
 #define INTARSIA_INTARSIA_H_
@@ -29,7 +30,8 @@ extern "C" {
 #define INTARSIA_API_VERSION 1
 #define INTARSIA_EXPORT __attribute__((visibility("default")))
 
-/* Of the library in this process: "0.1.0", and the INTARSIA_API_VERSION it was built with. */
+/* Return the version of the library in this process, as in "0.1.0", and the INTARSIA_API_VERSION that it was
+ * built with. */
 INTARSIA_EXPORT const char* intarsia_version(void);
 INTARSIA_EXPORT uint32_t intarsia_api_version(void);
 
@@ -37,27 +39,28 @@ INTARSIA_EXPORT uint32_t intarsia_api_version(void);
 
 typedef struct intarsia_error intarsia_error;
 
-/* Programs decide by the kind; people read the message. Later versions may add kinds: treat an unknown one as
- * INTARSIA_ERROR_INTERNAL. */
+/* Kinds of errors. Programs branch on the kind; people read the message. Later versions may add kinds: treat
+ * an unknown one as INTARSIA_ERROR_INTERNAL. */
 enum {
-  INTARSIA_ERROR_INVALID_ARGUMENT = 1, /* from the caller: an option, an input, a null pointer */
-  INTARSIA_ERROR_NOT_FOUND = 2,        /* a file, a library or a device does not exist */
-  INTARSIA_ERROR_UNSUPPORTED = 3,      /* valid, but nothing here can do it: an operator, this CPU */
-  INTARSIA_ERROR_CORRUPT = 4,          /* a model, program or array whose bytes make no sense */
-  INTARSIA_ERROR_VERSION = 5,          /* of a file or a library: too old or too new */
-  INTARSIA_ERROR_OUT_OF_MEMORY = 6,    /* of the host or of a device */
-  INTARSIA_ERROR_DEVICE_LOST = 7,      /* it worked before */
-  INTARSIA_ERROR_BUSY = 8,             /* in use by another thread */
-  INTARSIA_ERROR_CANCELLED = 9,        /* at the caller's request */
-  INTARSIA_ERROR_INTERNAL = 10,        /* a bug of Intarsia's: please report it */
-  INTARSIA_ERROR_IO = 11,              /* the system refuses to read, write or start something */
-  INTARSIA_ERROR_TIMED_OUT = 12        /* not done within the time that the caller set */
+  INTARSIA_ERROR_INVALID_ARGUMENT = 1, /* fault of the caller: an option, an input, a null pointer */
+  INTARSIA_ERROR_NOT_FOUND = 2,        /* file, library or device that does not exist */
+  INTARSIA_ERROR_UNSUPPORTED = 3,      /* valid request that nothing here can serve: an operator, this CPU */
+  INTARSIA_ERROR_CORRUPT = 4,          /* model, program or array whose bytes make no sense */
+  INTARSIA_ERROR_VERSION = 5,          /* file or library that is too old or too new */
+  INTARSIA_ERROR_OUT_OF_MEMORY = 6,    /* exhausted memory of the host or of a device */
+  INTARSIA_ERROR_DEVICE_LOST = 7,      /* device that failed after it had worked */
+  INTARSIA_ERROR_BUSY = 8,             /* object in use by another thread */
+  INTARSIA_ERROR_CANCELLED = 9,        /* work stopped at the caller's request */
+  INTARSIA_ERROR_INTERNAL = 10,        /* bug in Intarsia: please report it */
+  INTARSIA_ERROR_IO = 11,              /* refusal of the system to read, write or start something */
+  INTARSIA_ERROR_TIMED_OUT = 12,       /* work not done within the timeout that the caller set */
+  INTARSIA_ERROR_DROPPED = 13          /* frame of a pipeline dropped by a queue, its deadline or a stage */
 };
 
-/* One of INTARSIA_ERROR_...; 0 for NULL. */
+/* Returns one of INTARSIA_ERROR_...; 0 for NULL. */
 INTARSIA_EXPORT int32_t intarsia_error_kind(const intarsia_error* error);
 
-/* One line: what failed, where, what was wanted, what to do. Lives as long as the error. */
+/* Returns one line: what failed, where, what was wanted, what to do. Lives as long as the error. */
 INTARSIA_EXPORT const char* intarsia_error_message(const intarsia_error* error);
 INTARSIA_EXPORT void intarsia_error_release(intarsia_error* error);
 
@@ -98,12 +101,12 @@ typedef enum intarsia_dtype {
 typedef enum intarsia_kind {
   INTARSIA_TENSOR = 0,
   INTARSIA_SEQUENCE = 1, /* items: the elements, tensors */
-  INTARSIA_OPTIONAL = 2, /* items: none, or the content (a tensor or a sequence) */
-  INTARSIA_MAP = 3,      /* items: the keys and the values, two one-dimensional tensors of one length */
-  INTARSIA_OPAQUE = 4    /* in descriptions: a value that is not a tensor, of a type not known here */
+  INTARSIA_OPTIONAL = 2, /* items: empty, or the content (a tensor or a sequence) */
+  INTARSIA_MAP = 3,      /* items: the keys and the values, two one-dimensional tensors of equal length */
+  INTARSIA_OPAQUE = 4    /* value of unknown type that is not a tensor, in descriptions */
 } intarsia_kind;
 
-/* Any bytes; need not be zero-terminated. */
+/* String of any bytes; need not be zero-terminated. */
 typedef struct intarsia_string {
   const char* data;
   size_t size;
@@ -111,31 +114,31 @@ typedef struct intarsia_string {
 
 /* An argument of a run, input or output. Tensors are dense and row-major, in host memory, at any alignment.
  *
- * Input: the caller's, read until the run returns.
+ * Input: owned by the caller, read until the run returns.
  * Output with data: the caller's buffer; dtype and shape must be the output's. Strings are the exception:
- * `data` is ignored and the library allocates the memory. Output with data NULL: the library allocates the
- * memory and fills in kind, dtype, rank, shape, data and items; all of it belongs to the tensor until
- * intarsia_tensor_release, and outlives session and program. */
+ * `data` is ignored and the library allocates the memory.
+ * Output with data NULL: the library allocates the memory and fills in kind, dtype, rank, shape, data and
+ * items; all of it belongs to the tensor until intarsia_tensor_release, and outlives session and program. */
 typedef struct intarsia_tensor {
   size_t struct_size;
-  const char* name; /* of the argument; items need none */
+  const char* name; /* name of the argument; items need none */
   int32_t kind;     /* intarsia_kind */
   int32_t dtype;    /* intarsia_dtype; 0 unless kind is INTARSIA_TENSOR */
-  void* data;       /* as many elements as the product of shape; NULL is fine when that is 0 */
+  void* data;       /* elements, as many as the product of shape; may be NULL when that is 0 */
   size_t rank;
-  const int64_t* shape;          /* rank numbers */
+  const int64_t* shape;          /* `rank` sizes */
   struct intarsia_tensor* items; /* item_count values; NULL for a tensor */
   size_t item_count;
-  void* owner; /* the library's memory of an output, NULL if none; set it to NULL before a run */
+  void* owner; /* library memory behind an output, NULL if none; set it to NULL before a run */
 } intarsia_tensor;
 
-/* Frees what a run allocated for this output and sets owner, data, shape and items to NULL. Not for items of
- * a tensor. */
+/* Frees what a run allocated for this output and sets owner, data, shape and items to NULL. Must not be
+ * called on items of a tensor. */
 INTARSIA_EXPORT void intarsia_tensor_release(intarsia_tensor* tensor);
 
-/* Overwrites a tensor's data with values that depend on `seed` alone: floats and complex numbers between -1
- * and 1, integers and booleans 0 and 1. Strings are an error. The command line does this for inputs that are
- * not given. */
+/* Overwrites a tensor's data with values that depend only on `seed`: floats and complex numbers between -1
+ * and 1, integers and booleans 0 and 1. Strings are an error. The command line fills inputs that are not
+ * given this way. */
 INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tensor, uint64_t seed);
 
 /* ---- Programs ---- */
@@ -143,23 +146,23 @@ INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tens
 typedef struct intarsia_program intarsia_program;
 typedef struct intarsia_session intarsia_session;
 
-/* Opens a program file, checks it and loads its code. Give it back with intarsia_program_release.
- * Code and description are copied; constants stay in the file, mapped. So replace a program's file by
- * renaming another file to its name, which leaves loaded programs alone. After a change in place (its size or
- * modification time differs) the next bind is an error; what already bound sessions compute from changed
- * constants is undefined, and where the file was truncated it ends the process (SIGBUS). */
+/* Opens a program file, checks it and loads its code. Release it with intarsia_program_release.
+ * Code and description are copied; constants stay in the file, which is memory-mapped. Replace a program's
+ * file by renaming another file to its name, which does not affect loaded programs. After a change in place
+ * (the size or modification time differs) the next bind is an error; what already bound sessions compute from
+ * changed constants is undefined, and where the file was truncated it ends the process (SIGBUS). */
 INTARSIA_EXPORT intarsia_error* intarsia_program_load(const char* path, intarsia_program** program);
-/* Sessions of the program keep the parts of it that they need. */
+/* Releases a program; its sessions keep the parts of it that they need. */
 INTARSIA_EXPORT void intarsia_program_release(intarsia_program* program);
 
 typedef struct intarsia_program_info {
   size_t struct_size;
   const char* producer;   /* "intarsia 0.1.0" */
   const char* arch;       /* "x86_64" */
-  const char* cpu;        /* level the code was generated for: "x86-64-v4" */
-  uint32_t threads;       /* it was compiled for */
-  const char* model_path; /* it was compiled from; may be empty */
-  uint64_t model_digest;  /* XXH3 (64 bit) of that file */
+  const char* cpu;        /* CPU level that the code was generated for: "x86-64-v4" */
+  uint32_t threads;       /* number of threads that it was compiled for */
+  const char* model_path; /* model that it was compiled from; may be empty */
+  uint64_t model_digest;  /* XXH3 (64-bit) of the model file */
   size_t function_count;
   size_t slot_count;
 } intarsia_program_info;
@@ -176,18 +179,18 @@ typedef struct intarsia_argument {
   const char* name;
   int32_t kind;         /* intarsia_kind */
   int32_t dtype;        /* intarsia_dtype */
-  int64_t rank;         /* -1: not known before a run */
-  const int64_t* shape; /* rank numbers; -1: any size (input), known after a run (output) */
-  int64_t index_limit;  /* of an input whose integers choose elements of another tensor, as token ids do: the
-                           size  of the smallest axis along which they do; each is less. 0: not known, or no
-                           such input */
+  int64_t rank;         /* number of sizes; -1 if not known before a run */
+  const int64_t* shape; /* `rank` sizes; -1: any size (input), or known after a run (output) */
+  /* Exclusive upper bound of the integers of an input that index another tensor, as token ids do: the size of
+   * the smallest axis that they index. 0 if not known, or if the input does not index. */
+  int64_t index_limit;
 } intarsia_argument;
 
 typedef struct intarsia_slot {
   size_t struct_size;
   const char* name;   /* "accel" */
-  const char* kind;   /* of device it can be bound to: "sim" */
-  const char* device; /* used when it is not bound: "sim:0" */
+  const char* kind;   /* kind of device that it can be bound to: "sim" */
+  const char* device; /* device that is used when it is not bound: "sim:0" */
 } intarsia_slot;
 
 /* Fill in a struct whose struct_size the caller has set. Indices count from 0. */
@@ -204,8 +207,8 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_slot(const intarsia_program* pr
 
 /* Reads all constants and compares them with their digests, which loading does not do. */
 INTARSIA_EXPORT intarsia_error* intarsia_program_verify(const intarsia_program* program);
-/* The program as text: slots, regions, steps, where each node runs and why. Lives as long as the program.
- * Empty if there is no memory for it. */
+/* Returns the program as text: slots, regions, steps, where each node runs and why. Lives as long as the
+ * program. Empty if there is no memory for it. */
 INTARSIA_EXPORT const char* intarsia_program_text(intarsia_program* program);
 
 /* ---- Sessions ---- */
@@ -215,49 +218,60 @@ typedef struct intarsia_binding {
   const char* device; /* "sim:1", "opencl:0", "cpu:0-1" */
 } intarsia_binding;
 
+/* Reactions of a session to a run that ends with INTARSIA_ERROR_DEVICE_LOST. */
+enum {
+  /* Switches to the function's next alternative, if it has one: that repeats the run and serves later runs,
+   * too. intarsia_session_alternative tells which one runs. */
+  INTARSIA_ON_DEVICE_LOST_ALTERNATIVE = 0,
+  INTARSIA_ON_DEVICE_LOST_ERROR = 1
+};
+
 typedef struct intarsia_bind_options {
   size_t struct_size;
-  const intarsia_binding* bindings; /* binding_count of them; slots not named keep their device */
+  const intarsia_binding* bindings; /* binding_count bindings; slots not named keep their device */
   size_t binding_count;
-  /* Of a run, at most the machine's cores; 0: as compiled, at most one for each core that the thread that
-   * makes the session may use. These cores and a slot's core set bound it. */
+  /* Threads of a run, at most one per core of the machine; 0: as compiled, at most one per core that the
+   * thread that creates the session may use. Those cores and a slot's core set always limit it. */
   int32_t threads;
+  int64_t on_device_lost; /* reaction, INTARSIA_ON_DEVICE_LOST_... */
 } intarsia_bind_options;
 
-/* Makes a session: its buffers, and its share in the threads of its cores, which all sessions of the process
- * share. options may be NULL. Sessions with equal options share constants and code. In a child of fork() a
- * session of the parent's may run; it gets new threads there. Give it back with intarsia_session_release. */
+/* Creates a session: its buffers, and its share of the threads of its cores, which all sessions of the
+ * process share. options may be NULL. Sessions with equal options share constants and code. A child of fork()
+ * may run sessions of its parent, which get new threads there. Release it with intarsia_session_release. */
 INTARSIA_EXPORT intarsia_error* intarsia_program_bind(const intarsia_program* program,
                                                       const intarsia_bind_options* options,
                                                       intarsia_session** session);
 INTARSIA_EXPORT void intarsia_session_release(intarsia_session* session);
 
-/* A function may have several ways to run: the one that was chosen when the model was compiled, and others
- * that do without a library or a device. A session runs the first that it could load. */
+/* Way to run a function: the one that was chosen when the model was compiled, or another that does without a
+ * library or a device. A session runs the first one that it could load and whose devices have memory for it;
+ * when a device is lost, the next one (intarsia_bind_options). */
 typedef struct intarsia_alternative {
   size_t struct_size;
-  size_t number;        /* 0: the chosen one; else one that needs less */
+  size_t number;        /* index; 0 is the chosen one, others need less */
   const char* targets;  /* backends and slots: "halide@cpu + reference@cpu" */
-  uint64_t measured_ns; /* of a run, measured on the compiling machine; 0: not measured */
-  const char* reason;   /* why those before it cannot run here; "" for number 0 */
+  uint64_t measured_ns; /* time of a run on the compiling machine; 0 if not measured */
+  const char* reason;   /* why earlier ones cannot run here, or no longer can; "" for number 0 */
 } intarsia_alternative;
 
-/* What the session runs as a function, which counts from 0 as in intarsia_program_function. Fills in a struct
- * whose struct_size the caller has set; its strings live as long as the session. */
+/* Describes what the session runs as a function, counted from 0 as in intarsia_program_function. Fills in a
+ * struct whose struct_size the caller has set; its strings live as long as the session. Must not be called
+ * during a run. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_alternative(const intarsia_session* session, size_t function,
                                                              intarsia_alternative* info);
 
-/* Copies to and from the memory of a device since this process made it, of all sessions that use it. */
+/* Copies to and from a device's memory, by all sessions that use it, since this process opened it. */
 typedef struct intarsia_copy_counts {
   size_t struct_size;
-  uint64_t uploads, uploaded_bytes;     /* from the host's memory: constants once, inputs in every run */
-  uint64_t downloads, downloaded_bytes; /* to the host's memory */
-  uint64_t direct, direct_bytes;        /* from the memory of another device, not by way of the host */
+  uint64_t uploads, uploaded_bytes;     /* copies from host memory: constants once, inputs in every run */
+  uint64_t downloads, downloaded_bytes; /* copies to host memory */
+  uint64_t direct, direct_bytes;        /* copies from the memory of another device, not via the host */
 } intarsia_copy_counts;
 
-/* Of the memory that a slot, which counts from 0 as in intarsia_program_slot, works in; the host's is never
- * copied to. Fills in a struct whose struct_size the caller has set. Error: no such slot, or the session has
- * no device for it. */
+/* Returns the counts of the memory that a slot, counted from 0 as in intarsia_program_slot, works in; host
+ * memory is never copied to. Fills in a struct whose struct_size the caller has set. Errors: no such slot, or
+ * the session has no device for it. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_copy_counts(const intarsia_session* session, size_t slot,
                                                              intarsia_copy_counts* counts);
 
@@ -268,27 +282,29 @@ INTARSIA_EXPORT intarsia_error* intarsia_session_run(intarsia_session* session, 
                                                      const intarsia_tensor* inputs, size_t input_count,
                                                      intarsia_tensor* outputs, size_t output_count);
 
-/* Called within a run for every value that passes between regions, right after it was produced. `value` and
- * everything it points to live until the call returns; values that are not tensors are skipped. */
+/* Callback that a run calls for every value that passes between regions, right after it was produced. `value`
+ * and everything it points to live until the callback returns. Strings, and values that are not tensors, are
+ * skipped. */
 typedef void (*intarsia_dump)(void* user, const intarsia_tensor* value);
-/* NULL turns it off. `user` is passed through. */
+/* Sets the session's dump; NULL turns it off. `user` is passed through. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump,
                                                           void* user);
 
-/* One thing that a run did. */
+/* Piece of work that a run did. */
 typedef struct intarsia_trace_event {
   size_t struct_size;
-  /* For a region its first source node, for a kernel its output and operators. Valid during the call. */
+  /* First source node of a region, output and operators of a kernel, or what a copy copies. Valid during the
+   * call. */
   const char* name;
   const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
   const char* device; /* "cpu" */
-  int64_t begin_ns;   /* of a steady clock; of a kernel on an OpenCL device, as the device measured it */
+  int64_t begin_ns;   /* time of a steady clock; of a kernel on an OpenCL device, as the device measured it */
   int64_t end_ns;
 } intarsia_trace_event;
 
-/* Called within a run after each such thing; where devices overlap, from several threads at once. */
+/* Callback that a run calls after each piece of work; where devices overlap, from several threads at once. */
 typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
-/* NULL turns it off. `user` is passed through. */
+/* Sets the session's trace; NULL turns it off. `user` is passed through. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace,
                                                            void* user);
 
@@ -298,41 +314,42 @@ typedef struct intarsia_profile intarsia_profile;
 
 typedef struct intarsia_profile_info {
   size_t struct_size;
-  size_t run_count;   /* that were timed */
-  uint64_t run_ns;    /* of a whole run */
-  size_t entry_count; /* the one that takes most first */
+  size_t run_count;   /* runs that were timed */
+  uint64_t run_ns;    /* time of a whole run */
+  size_t entry_count; /* entries, the one that takes most time first */
 } intarsia_profile_info;
 
-/* What takes time in a run. Strings and lists live as long as the profile. */
+/* Part of a run that takes time. Strings and lists live as long as the profile. */
 typedef struct intarsia_profile_entry {
   size_t struct_size;
-  const char* kind; /* "kernel", "operator" (of a framework, by its own profile), "region" (whose backend does
-                       not tell its parts) or "copy" (between devices) */
-  const char* name; /* its source node and operators: "conv1: Conv Relu" */
-  const char* target; /* backend and slot: "halide@cpu"; of a copy the device */
-  uint64_t time_ns;   /* of a run */
-  /* Nodes of the model that it computes: names and operators, node_count of each. 0: not known. Nodes that
+  /* "kernel", "operator" (of a framework, by its own profile), "region" (whose backend does not report its
+   * parts) or "copy" (between devices). */
+  const char* kind;
+  const char* name;   /* source node and operators: "conv1: Conv Relu" */
+  const char* target; /* backend and slot: "halide@cpu"; for a copy the device */
+  uint64_t time_ns;   /* time per run */
+  /* Nodes of the model that it computes: names and operators, node_count of each; 0 if not known. Nodes that
    * were folded into constants, or only reinterpret memory, are in no entry. */
   const char* const* nodes;
   const char* const* ops;
   size_t node_count;
-  int32_t dtype;        /* of its output (intarsia_dtype); 0: not known */
-  int64_t rank;         /* of its output; -1: not known */
-  const int64_t* shape; /* rank numbers */
-  size_t weights_rank;  /* of a contraction's second operand; 0: it has none, or not known */
+  int32_t dtype;        /* element type of its output (intarsia_dtype); 0 if not known */
+  int64_t rank;         /* rank of its output; -1 if not known */
+  const int64_t* shape; /* `rank` sizes */
+  size_t weights_rank;  /* rank of a contraction's second operand; 0 if there is none, or not known */
   const int64_t* weights_shape;
-  /* Of its products (Conv, MatMul, Gemm, attention, recurrences) as they are defined, a multiply and an add
-   * counted as two; 0: it has none, or not known. */
+  /* Operations of its products (Conv, MatMul, Gemm, attention, recurrences) by their definition, a multiply
+   * and an add counted as two; 0 if it has none, or not known. */
   uint64_t flops;
-  uint64_t bytes;        /* that it reads and writes, each once; 0: not known */
-  const char* algorithm; /* for people: "winograd 4x4, tile 6x32"; "" if not known */
+  uint64_t bytes;        /* bytes that it reads and writes, each counted once; 0 if not known */
+  const char* algorithm; /* text for people: "winograd 4x4, tile 6x32"; "" if not known */
 } intarsia_profile_entry;
 
-/* Runs a function (NULL: the only one) on these inputs several times and tells what the time goes to. Times
+/* Runs a function (NULL: the only one) on these inputs several times and measures where the time goes. Times
  * are means over the faster half of the runs, so that those of entries add up to at most run_ns, unless
  * devices work at the same time. `runs` 0: as many as fit into a second, 5 to 200. Frameworks run their
- * regions again for their own profiles. A trace that is set sees nothing of these runs; a dump is called, and
- * slows them. Give it back with intarsia_profile_release. */
+ * regions again for their own profiles. The session's trace does not see these runs; its dump is called, and
+ * slows them. Release the profile with intarsia_profile_release. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_profile(intarsia_session* session, const char* function,
                                                          const intarsia_tensor* inputs, size_t input_count,
                                                          size_t runs, intarsia_profile** profile);
@@ -341,53 +358,55 @@ INTARSIA_EXPORT intarsia_error* intarsia_profile_describe(const intarsia_profile
                                                           intarsia_profile_info* info);
 INTARSIA_EXPORT intarsia_error* intarsia_profile_get(const intarsia_profile* profile, size_t entry,
                                                      intarsia_profile_entry* info);
-/* It outlives its session if need be. */
+/* Releases a profile, which may outlive its session. */
 INTARSIA_EXPORT void intarsia_profile_release(intarsia_profile* profile);
 
 /* ---- Devices ---- */
 
 typedef struct intarsia_device {
   size_t struct_size;
-  const char* name;        /* what to bind: "cpu". Lives as long as the process, like the next */
-  const char* description; /* for people */
+  const char* name;        /* name to bind: "cpu". Lives as long as the process, like the description */
+  const char* description; /* text for people */
 } intarsia_device;
 
-/* The devices of this machine. */
+/* Count and describe the devices of this machine. */
 INTARSIA_EXPORT size_t intarsia_device_count(void);
 INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_device* info);
 
 /* ---- Plug-ins: devices of your own (plugin.h) ----
- * Those that the environment variable INTARSIA_PLUGINS names, paths with colons between them, are loaded when
- * the library first needs them. libintarsia_compile.so has a list of its own (intarsia_compile_load_plugin).
+ * Plug-ins that the environment variable INTARSIA_PLUGINS names, as paths separated by colons, are loaded
+ * when the library first needs them. libintarsia_compile.so has a list of its own
+ * (intarsia_compile_load_plugin).
  */
 
 /* Opens a plug-in's library and adds its devices to those of this process, and its backend to those that can
- * run programs; load it before the programs that need it. It stays loaded as long as the process. A plug-in
- * that is loaded already is not an error. Errors: the library cannot be opened or is not a plug-in, it was
- * built for another ABI, or another plug-in has its name. */
+ * run programs; load it before the programs that need it. It stays loaded until the process ends. Loading a
+ * plug-in again is not an error. Errors: the library cannot be opened or is not a plug-in, it was built for
+ * another ABI, or another plug-in has its name. */
 INTARSIA_EXPORT intarsia_error* intarsia_load_plugin(const char* path);
 
+/* A loaded plug-in. Strings live as long as the process. */
 typedef struct intarsia_plugin_description {
   size_t struct_size;
-  const char* name;    /* "toy_npu": of its backend, and the kind of its devices. Lives as long as the */
-  const char* version; /* process, like these */
-  const char* path;    /* as it was given */
+  const char* name; /* name of its backend, and kind of its devices: "toy_npu" */
+  const char* version;
+  const char* path; /* path as it was given */
 } intarsia_plugin_description;
 
-/* The plug-ins of this process, in the order in which they were loaded. */
+/* Count and describe the plug-ins of this process, in the order in which they were loaded. */
 INTARSIA_EXPORT size_t intarsia_plugin_count(void);
 INTARSIA_EXPORT intarsia_error* intarsia_plugin_info(size_t index, intarsia_plugin_description* info);
 
 /* ---- Output files ----
- * As the library writes programs, for results that go with them. Outputs are new files or replace regular
- * ones; links are followed and stay. */
+ * Results that go with programs can be written the way the library writes programs. Outputs are new files or
+ * replace regular ones; links are followed and kept. */
 
-/* An error if `path` cannot be an output: it is a folder, pipe or device, or one of the `input_count`
- * files `inputs`, or a file in a folder among them. Call it before work begins; nothing is changed. */
+/* Checks whether `path` can be an output. Call it before the work starts; it changes nothing. Errors: `path`
+ * is a folder, pipe or device, one of the `input_count` files `inputs`, or a file in a folder among them. */
 INTARSIA_EXPORT intarsia_error* intarsia_output_check(const char* path, const char* const* inputs,
                                                       size_t input_count);
 
-/* Writes the pieces one after the other, whole or not at all: the old file stays until all is on disk. */
+/* Writes the pieces one after the other, all or nothing: the old file stays until everything is on disk. */
 INTARSIA_EXPORT intarsia_error* intarsia_output_write(const char* path, const intarsia_string* pieces,
                                                       size_t piece_count);
 

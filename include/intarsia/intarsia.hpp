@@ -1,11 +1,11 @@
-// Intarsia for C++17: intarsia.h with values, lifetimes and exceptions. Header only; link libintarsia.
+// Intarsia for C++17: intarsia.h with values, lifetimes and exceptions. Header-only; link libintarsia.
 //
 //   auto program = intarsia::Program::load("resnet.so");
 //   auto session = program.bind({{"accel", "sim:0"}});
 //   std::vector<float> image(1 * 3 * 224 * 224), scores(1000);
 //   session.run({{"image", {image.data(), {1, 3, 224, 224}}}}, {{"scores", {scores.data(), {1, 1000}}}});
 //
-// Or, from any number of threads at once, with sessions that the program keeps: program.run(inputs, outputs).
+// Any number of threads may call program.run(inputs, outputs), which uses sessions that the program keeps.
 #ifndef INTARSIA_INTARSIA_HPP_
 #define INTARSIA_INTARSIA_HPP_
 
@@ -26,12 +26,12 @@
 namespace intarsia {
 inline namespace v1 {
 
-/// What every call here throws. The message is one line: what, where, got, want, remedy.
+/// Exception that every call here throws. The message is one line: what, where, got, want, remedy.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, int32_t kind = INTARSIA_ERROR_INTERNAL)
       : std::runtime_error(message), kind_(kind) {}
-  /// One of INTARSIA_ERROR_...: what programs decide by.
+  /// Returns one of INTARSIA_ERROR_..., for programs to branch on.
   int32_t kind() const noexcept { return kind_; }
 
  private:
@@ -81,7 +81,7 @@ struct View {
   View() = default;
   View(void* data, int32_t dtype, std::vector<int64_t> shape)
       : data(data), dtype(dtype), shape(std::move(shape)) {}
-  /// The dtype follows from T: float, double, bool, integers, std::complex, intarsia_string.
+  /// Deduces the dtype from T: float, double, bool, integers, std::complex, intarsia_string.
   template <typename T>
   View(T* data, std::vector<int64_t> shape)
       : data(const_cast<std::remove_const_t<T>*>(data)),
@@ -89,7 +89,7 @@ struct View {
         shape(std::move(shape)) {}
 };
 
-/// A value that a run produced. Owns its memory, independent of session and program. Move-only.
+/// A value that a run produced. Owns its memory, independently of session and program. Move-only.
 class Value {
  public:
   Value() = default;
@@ -109,7 +109,7 @@ class Value {
     for (size_t i = 0; i < tensor_.rank; ++i) elements *= static_cast<size_t>(tensor_.shape[i]);
     return elements;
   }
-  /// Throws when T is not the dtype.
+  /// Returns the elements; throws if T does not match the dtype.
   template <typename T>
   T* data() const {
     if (detail::dtype_of<T>() != tensor_.dtype)
@@ -122,7 +122,7 @@ class Value {
     const intarsia_string& text = data<intarsia_string>()[i];
     return {text.data, text.size};
   }
-  /// For sequences, optionals and maps: items and item_count.
+  /// Returns the C struct, whose items and item_count hold sequences, optionals and maps.
   const intarsia_tensor& tensor() const { return tensor_; }
 
  private:
@@ -134,16 +134,16 @@ class Value {
   intarsia_tensor tensor_ = empty();
 };
 
-/// A library with devices of its own (plugin.h) that this process has loaded.
+/// A library with its own devices (plugin.h) that this process has loaded.
 struct Plugin {
   std::string name, version, path;
 };
 
-/// Loads a plug-in; one that is loaded already is not an error. Call it before the programs that need it are
-/// loaded, and before compiling for its devices. Throws when it cannot be loaded (intarsia_load_plugin).
+/// Loads a plug-in; one that is loaded already is not an error. Call it before loading programs that need it,
+/// and before compiling for its devices. Throws if it cannot be loaded (intarsia_load_plugin).
 inline void load_plugin(const std::string& path) { detail::check(intarsia_load_plugin(path.c_str())); }
 
-/// Those of this process, with those that INTARSIA_PLUGINS names.
+/// Returns the plug-ins of this process, with those that INTARSIA_PLUGINS names.
 inline std::vector<Plugin> plugins() {
   std::vector<Plugin> all;
   for (size_t i = 0; i < intarsia_plugin_count(); ++i) {
@@ -158,18 +158,27 @@ inline std::vector<Plugin> plugins() {
 using Binding = std::pair<std::string, std::string>;  // slot, device
 using NamedView = std::pair<std::string, View>;
 
+/// Reaction of a session to a device that is lost during a run: switching to the function's next alternative,
+/// if it has one, or throwing.
+enum class OnDeviceLost {
+  alternative = INTARSIA_ON_DEVICE_LOST_ALTERNATIVE,
+  error = INTARSIA_ON_DEVICE_LOST_ERROR
+};
+
 namespace detail {
 
-/// The form that the C API takes; refers to the bindings, which must outlive it.
+/// Bind options in the form of the C API; refers to the bindings, which must outlive it.
 class BindOptions {
  public:
-  BindOptions(const std::vector<Binding>& devices, int threads) {
+  BindOptions(const std::vector<Binding>& devices, int threads,
+              OnDeviceLost on_device_lost = OnDeviceLost::alternative) {
     for (const Binding& binding : devices)
       bindings_.push_back({binding.first.c_str(), binding.second.c_str()});
     options_.struct_size = sizeof(options_);
     options_.bindings = bindings_.data();
     options_.binding_count = bindings_.size();
     options_.threads = threads;
+    options_.on_device_lost = static_cast<int64_t>(on_device_lost);
   }
   BindOptions(const BindOptions&) = delete;
   BindOptions& operator=(const BindOptions&) = delete;
@@ -180,7 +189,7 @@ class BindOptions {
   intarsia_bind_options options_{};
 };
 
-/// The form that the C API takes; refers to the name and the view, which must outlive it.
+/// Returns the tensor in the form of the C API; refers to the name and the view, which must outlive it.
 inline intarsia_tensor tensor(const std::string& name, const View& view) {
   intarsia_tensor tensor{};
   tensor.struct_size = sizeof(tensor);
@@ -200,14 +209,14 @@ inline std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views)
 
 }  // namespace detail
 
-/// An input or output of a function. Size -1: any, or known after a run.
+/// An input or output of a function. Size -1: any size, or known after a run.
 struct Argument {
   std::string name;
   int32_t kind = INTARSIA_TENSOR;
   int32_t dtype = INTARSIA_UNDEFINED;
   bool rank_known = true;
   std::vector<int64_t> shape;
-  int64_t index_limit = 0;  // of an input whose integers are indices: each is less; 0: not known
+  int64_t index_limit = 0;  // exclusive upper bound of an input whose integers are indices; 0 if not known
 };
 
 namespace detail {
@@ -228,37 +237,37 @@ struct Function {
 
 /// A way to run a function (intarsia_alternative).
 struct Alternative {
-  size_t number = 0;         // 0: the one that was chosen when the model was compiled
+  size_t number = 0;         // index; 0 is the one that was chosen when the model was compiled
   std::string targets;       // "halide@cpu + reference@cpu"
-  uint64_t measured_ns = 0;  // on the compiling machine; 0: not measured
-  std::string reason;        // why those before it cannot run here; empty for number 0
+  uint64_t measured_ns = 0;  // time of a run on the compiling machine; 0 if not measured
+  std::string reason;        // why earlier ones cannot run here, or no longer can; empty for number 0
 };
 
-/// Copies to and from the memory of a device (intarsia_copy_counts).
+/// Copies to and from a device's memory (intarsia_copy_counts).
 struct CopyCounts {
   uint64_t uploads = 0, uploaded_bytes = 0, downloads = 0, downloaded_bytes = 0, direct = 0, direct_bytes = 0;
 };
 
-/// What takes time in a run (intarsia_profile_entry).
+/// Part of a run that takes time (intarsia_profile_entry).
 struct ProfileEntry {
   std::string kind;                                        // "kernel", "operator", "region" or "copy"
   std::string name;                                        // "conv1: Conv Relu"
-  std::string target;                                      // "halide@cpu"; of a copy the device
-  uint64_t time_ns = 0;                                    // of a run
-  std::vector<std::pair<std::string, std::string>> nodes;  // of the model: name, operator
-  int32_t dtype = INTARSIA_UNDEFINED;                      // of its output
+  std::string target;                                      // "halide@cpu"; for a copy the device
+  uint64_t time_ns = 0;                                    // time per run
+  std::vector<std::pair<std::string, std::string>> nodes;  // nodes of the model: name, operator
+  int32_t dtype = INTARSIA_UNDEFINED;                      // element type of its output
   bool shape_known = false;
-  std::vector<int64_t> shape;          // of its output
-  std::vector<int64_t> weights_shape;  // of a contraction; empty: none, or not known
-  uint64_t flops = 0;                  // a multiply and an add are two; 0: no products, or not known
-  uint64_t bytes = 0;                  // read and written, each once; 0: not known
-  std::string algorithm;               // "winograd 4x4, tile 6x32"; empty: not known
+  std::vector<int64_t> shape;          // shape of its output
+  std::vector<int64_t> weights_shape;  // shape of a contraction's second operand; empty if none, or not known
+  uint64_t flops = 0;                  // a multiply and an add are two; 0 if no products, or not known
+  uint64_t bytes = 0;                  // bytes read and written, each counted once; 0 if not known
+  std::string algorithm;               // "winograd 4x4, tile 6x32"; empty if not known
 };
 
 struct Profile {
-  size_t runs = 0;                    // that were timed
-  uint64_t run_ns = 0;                // of a whole run
-  std::vector<ProfileEntry> entries;  // the one that takes most first
+  size_t runs = 0;                    // runs that were timed
+  uint64_t run_ns = 0;                // time of a whole run
+  std::vector<ProfileEntry> entries;  // entries, the one that takes most time first
 };
 
 namespace detail {
@@ -280,7 +289,7 @@ inline ProfileEntry profile_entry(const intarsia_profile_entry& from) {
   return entry;
 }
 
-/// Releases the profile.
+/// Converts the profile and releases it.
 inline Profile take_profile(intarsia_profile* profile) {
   const std::unique_ptr<intarsia_profile, void (*)(intarsia_profile*)> owner(profile,
                                                                              intarsia_profile_release);
@@ -299,13 +308,13 @@ inline Profile take_profile(intarsia_profile* profile) {
 
 }  // namespace detail
 
-/// Buffers and threads for runs, one at a time: a call while another thread is in one throws. Move-only;
-/// outlives its Program if need be.
+/// Buffers and threads for runs, one at a time: a call during another thread's call throws. Move-only; may
+/// outlive its Program.
 class Session {
  public:
   explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
 
-  /// Into the caller's buffers. `function` may be empty when the program has one.
+  /// Runs a function into the caller's buffers. `function` may be empty if the program has only one.
   void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
            const std::string& function = {}) {
     std::vector<intarsia_tensor> to = detail::tensors(outputs);
@@ -313,7 +322,7 @@ class Session {
     for (intarsia_tensor& tensor : to) intarsia_tensor_release(&tensor);
   }
 
-  /// The outputs of these names, in memory that the run allocates.
+  /// Runs a function and returns the named outputs, in memory that the run allocates.
   std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
                              const std::string& function = {}) {
     std::vector<intarsia_tensor> to;
@@ -324,8 +333,8 @@ class Session {
     return values;
   }
 
-  /// Called within a run for every value that passes between regions, right after it was produced; the value
-  /// lives until the call returns. An empty function turns it off. Must not throw.
+  /// Sets a function that runs call for every value that passes between regions, right after it was produced;
+  /// the value lives until the function returns. An empty function turns it off. It must not throw.
   void set_dump(std::function<void(const intarsia_tensor& value)> dump) {
     auto kept = dump ? std::make_unique<Dump>(std::move(dump)) : nullptr;
     const intarsia_dump forward = [](void* user, const intarsia_tensor* value) {
@@ -335,8 +344,8 @@ class Session {
     dump_ = std::move(kept);
   }
 
-  /// Called within a run after each thing that it did; where devices overlap, from several threads at once.
-  /// An empty function turns it off. Must not throw.
+  /// Sets a function that runs call after each piece of work; where devices overlap, from several threads at
+  /// once. An empty function turns it off. It must not throw.
   void set_trace(std::function<void(const intarsia_trace_event& event)> trace) {
     auto kept = trace ? std::make_unique<Trace>(std::move(trace)) : nullptr;
     const intarsia_trace forward = [](void* user, const intarsia_trace_event* event) {
@@ -346,7 +355,7 @@ class Session {
     trace_ = std::move(kept);
   }
 
-  /// Runs a function several times and tells what the time goes to (intarsia_session_profile). `runs` 0: as
+  /// Runs a function several times and measures where the time goes (intarsia_session_profile). `runs` 0: as
   /// many as fit into a second, 5 to 200.
   Profile profile(const std::vector<NamedView>& inputs, size_t runs = 0, const std::string& function = {}) {
     const std::vector<intarsia_tensor> from = detail::tensors(inputs);
@@ -356,8 +365,8 @@ class Session {
     return detail::take_profile(made);
   }
 
-  /// What it runs as a function, which counts from 0: the chosen way, or one that does without what is
-  /// missing here.
+  /// Returns what it runs as a function, counted from 0: the chosen alternative, or one that does without
+  /// what is missing here.
   Alternative alternative(size_t function = 0) const {
     intarsia_alternative info{};
     info.struct_size = sizeof(info);
@@ -365,7 +374,7 @@ class Session {
     return {info.number, info.targets, info.measured_ns, info.reason};
   }
 
-  /// Of the memory of a slot's device, by all sessions of the process; slots count from 0.
+  /// Returns the copies of a slot's device memory by all sessions of the process; slots count from 0.
   CopyCounts copy_counts(size_t slot) const {
     intarsia_copy_counts counts{};
     counts.struct_size = sizeof(counts);
@@ -374,7 +383,7 @@ class Session {
             counts.downloaded_bytes, counts.direct,         counts.direct_bytes};
   }
 
-  /// For what the C API has and this class does not.
+  /// Returns the C handle, for calls of the C API that this class lacks.
   intarsia_session* get() const { return session_.get(); }
 
  private:
@@ -387,14 +396,14 @@ class Session {
                                        from.data(), from.size(), to.data(), to.size()));
   }
 
-  std::unique_ptr<Dump> dump_;  // the session refers to these
+  std::unique_ptr<Dump> dump_;  // referred to by the session, like the next
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<intarsia_session, void (*)(intarsia_session*)> session_;
 };
 
 namespace detail {
 
-/// Sessions that no call is using.
+/// Sessions that are not in use by a call.
 struct IdleSessions {
   std::mutex mutex;
   std::vector<Session> sessions;
@@ -402,7 +411,7 @@ struct IdleSessions {
 
 }  // namespace detail
 
-/// A program file, loaded. Any number of threads may use it.
+/// A loaded program file. Any number of threads may use it at once.
 class Program {
  public:
   static Program load(const std::string& path) {
@@ -411,17 +420,19 @@ class Program {
     return Program(program);
   }
 
-  /// Slots not named go to the device they were compiled for; threads 0: as compiled, at most all cores.
-  Session bind(const std::vector<Binding>& devices = {}, int threads = 0) const {
-    const detail::BindOptions options(devices, threads);
+  /// Creates a session. Slots not named get the device they were compiled for; threads 0: as compiled, at
+  /// most all cores.
+  Session bind(const std::vector<Binding>& devices = {}, int threads = 0,
+               OnDeviceLost on_device_lost = OnDeviceLost::alternative) const {
+    const detail::BindOptions options(devices, threads, on_device_lost);
     intarsia_session* session = nullptr;
     detail::check(intarsia_program_bind(program_.get(), options.get(), &session));
     return Session(session);
   }
 
-  /// Like Session::run and Session::compute, in one of the program's own sessions, bound as compiled. There
-  /// are as many as there ever were concurrent calls, each with buffers and threads; they are kept for later
-  /// calls.
+  /// Runs a function like Session::run and Session::compute, in one of the program's own sessions, bound as
+  /// compiled. The program keeps as many sessions as it ever had concurrent calls, each with buffers and
+  /// threads.
   void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
            const std::string& function = {}) const {
     with_session([&](Session& session) { session.run(inputs, outputs, function); });
@@ -448,7 +459,7 @@ class Program {
     return all;
   }
 
-  /// Throws when the bytes of a constant are damaged.
+  /// Throws if the bytes of a constant are damaged.
   void verify() const { detail::check(intarsia_program_verify(program_.get())); }
   std::string text() const { return intarsia_program_text(program_.get()); }
   intarsia_program* get() const { return program_.get(); }
@@ -469,7 +480,7 @@ class Program {
     return bind();
   }
 
-  /// A session whose run threw is not kept.
+  /// Calls `body` with an idle session. A session whose run threw is not kept.
   template <typename Body>
   void with_session(Body body) const {
     Session session = take_session();
@@ -491,7 +502,7 @@ class Program {
   }
 
   std::unique_ptr<intarsia_program, void (*)(intarsia_program*)> program_;
-  std::unique_ptr<detail::IdleSessions> idle_;  // behind a pointer, so that programs move
+  std::unique_ptr<detail::IdleSessions> idle_;  // pointer, so that programs can be moved
 };
 
 }  // namespace v1

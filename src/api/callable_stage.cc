@@ -9,7 +9,7 @@
 
 namespace intarsia::api {
 
-/// What the threads of a stage share.
+/// State that the threads of a stage share.
 struct Callable {
   Callable(intarsia_stage_run function, void* argument, intarsia_release release, size_t outputs)
       : run(function), user(argument), released(release, argument), pools(outputs) {}
@@ -18,7 +18,8 @@ struct Callable {
   void* user;
   Release released;
   std::vector<StagePort> inputs, outputs;
-  std::vector<BufferPool> pools;  // of outputs
+  std::vector<BufferPool> pools;  // indexed by output
+  bool may_repeat = true;
 };
 
 }  // namespace intarsia::api
@@ -29,14 +30,13 @@ struct intarsia_stage_call {
   std::span<const intarsia::NamedTensor> inputs;
   std::span<intarsia::NamedTensor> outputs;
   std::vector<bool> given;
-  bool has_failed = false;
-  std::string message;
+  intarsia::Status status;
 };
 
 namespace intarsia::api {
 namespace {
 
-/// The stage's inputs in the form of the C API, as long as it lives.
+/// Inputs of a stage in the form of the C API, valid while this lives.
 class ShownInputs {
  public:
   explicit ShownInputs(std::span<const NamedTensor> inputs) : tensors_(inputs.size()) {
@@ -71,14 +71,14 @@ class CallableStage final : public Stage {
   std::span<const StagePort> inputs() const override { return callable_->inputs; }
   std::span<const StagePort> outputs() const override { return callable_->outputs; }
   std::optional<CoreSet> cores() const override { return cores_; }
+  bool may_repeat() const override { return callable_->may_repeat; }
 
   Status run(uint64_t frame, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) override {
     ShownInputs shown(inputs);
     TRY(shown.show(inputs));
-    intarsia_stage_call call{
-        frame, callable_.get(), inputs, outputs, std::vector<bool>(outputs.size()), false, {}};
+    intarsia_stage_call call{frame, callable_.get(), inputs, outputs, std::vector<bool>(outputs.size()), {}};
     callable_->run(callable_->user, &call, shown.tensors().data(), inputs.size());
-    if (call.has_failed) return fail("{}", call.message);
+    TRY(std::move(call.status));
     const auto missing = std::ranges::find(call.given, false);
     if (missing == call.given.end()) return {};
     return fail("it returned without giving output '{}'", outputs[size_t(missing - call.given.begin())].name);
@@ -99,7 +99,7 @@ Result<std::vector<StagePort>> read_ports(const char* const* names, size_t count
   return ports;
 }
 
-/// The output to give, which is not given yet.
+/// Finds the output to give.
 Result<NamedTensor*> find_output(intarsia_stage_call* call, size_t output) {
   if (call == nullptr) return fail("the stage's call is a null pointer");
   if (output >= call->outputs.size())
@@ -107,7 +107,7 @@ Result<NamedTensor*> find_output(intarsia_stage_call* call, size_t output) {
   return &call->outputs[output];
 }
 
-/// A copy unless `owner` keeps its memory.
+/// Takes a value, as a copy unless `owner` keeps its memory.
 Result<NamedTensor> take_tensor(const intarsia_tensor& value, std::shared_ptr<void> owner, BufferPool& pool) {
   TRY(check_sizes("value", &value, 1));
   intarsia_tensor named_value = value;
@@ -141,10 +141,10 @@ Result<std::vector<std::unique_ptr<Stage>>> make_callable_stages(const intarsia_
   if (about.thread_count > most_threads)
     return fail("its thread_count is {}, want at most {}", about.thread_count, most_threads);
   std::optional<CoreSet> cores;
-  if (about.cores != nullptr)
-    cores = TRY(with_context(CoreSet::parse(about.cores), "cores '{}'", about.cores));
+  if (about.cores != nullptr) cores = TRY(with_context(usable_cores(about.cores), "cores '{}'", about.cores));
   auto callable = std::make_shared<Callable>(about.run, about.user, about.release, about.output_count);
   callable->inputs = TRY(read_ports(about.inputs, about.input_count, "input"));
+  callable->may_repeat = about.never_repeats == 0;
   callable->outputs = TRY(read_ports(about.outputs, about.output_count, "output"));
   std::vector<std::unique_ptr<Stage>> stages;
   for (uint32_t i = 0; i < std::max(about.thread_count, 1u); ++i)
@@ -219,7 +219,11 @@ intarsia_error* intarsia_stage_call_keep(intarsia_stage_call* call, size_t input
 }
 
 void intarsia_stage_call_fail(intarsia_stage_call* call, const char* message) {
+  if (call != nullptr) call->status = fail("{}", message == nullptr ? "it failed" : message);
+}
+
+void intarsia_stage_call_drop(intarsia_stage_call* call, const char* reason) {
   if (call == nullptr) return;
-  call->has_failed = true;
-  call->message = message == nullptr ? "it failed" : message;
+  call->status =
+      fail(ErrorKind::dropped, "dropped by the stage: {}", reason == nullptr ? "it is not wanted" : reason);
 }

@@ -1,4 +1,4 @@
-// The C API of the compile half.
+// C API of the compile half.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -35,7 +35,7 @@
 namespace intarsia::api {
 namespace {
 
-/// `device`: "cpu", or one whose memory is not the host's.
+/// Times kernels on `device`: "cpu", or one whose memory is not the host's.
 Result<std::vector<Timing>> time_kernels_on(const std::string& device, const KernelBatch& batch,
                                             const RunBackend& backend, int threads,
                                             const std::function<bool()>& is_cancelled) {
@@ -62,13 +62,14 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   tools.peak = measure_peak;
   tools.time_link = time_link;
   tools.device_features = device_features;
+  tools.count_queues = count_queues;
   tools.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
     return time_programs(std::move(programs), run_backends(), options);
   };
   return tools;
 }
 
-/// Files to write must not replace what they are made from, and can be written.
+/// Checks that the files to write do not replace what they are made from, and can be written.
 Status check_outputs(const ReadRequest& read) {
   const CompileRequest& request = read.request;
   if (!request.stop_after.empty()) return {};
@@ -205,8 +206,8 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
   return {};
 }
 
-/// Adds what it finds; if it finds nothing, the reason is only a warning: the mismatch is what the user must
-/// see.
+/// Adds the node that it finds; if it finds none, the reason is only a warning: the mismatch is what the user
+/// must see.
 void bisect_mismatch(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
   const Status done = bisect(request, tools, result);
   if (!done) result.warnings.push_back("--bisect found no node: " + done.error().message);
@@ -238,7 +239,7 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
   const BackendRegistry tools = TRY(make_tools(read));
   const std::vector<RunBackend> backends = run_backends();
   const CheckTools check_tools{tools, backends, oracle};
-  constexpr double comparing_takes = 0.2;  // of the time of compiling
+  constexpr double comparing_takes = 0.2;  // share of the time of compiling
   tools.progress.expect(1 + comparing_takes);
   CheckResult result = TRY(check_model(request, check_tools));
   if (!result.ok && from.bisect != 0) bisect_mismatch(request, check_tools, result);

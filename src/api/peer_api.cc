@@ -1,4 +1,4 @@
-// The C API of the peers, of comparing their results with ours, and of the checks that measuring makes on the
+// C API of the peers, of comparing their results with ours, and of the checks that measuring makes on the
 // machine.
 #include <thread>
 
@@ -14,7 +14,7 @@
 
 struct intarsia_peer {
   intarsia::OpenPeer open;
-  std::vector<intarsia::NamedValue> outputs;  // of the last run in lane 0
+  std::vector<intarsia::NamedValue> outputs;  // outputs of the last run in lane 0
 };
 
 namespace intarsia::api {
@@ -33,7 +33,7 @@ Status open(const intarsia_peer_request& given, intarsia_peer** peer) {
   request.inputs = TRY(read_inputs(from.inputs, from.input_count));
   request.signature = from.signature == nullptr ? "" : from.signature;
   request.op_libraries = TRY(read_strings(from.op_libraries, "--op-library"));
-  OpenPeer opened = TRY(open_peer(request));  // first, so that an error leaks no memory
+  OpenPeer opened = TRY(open_peer(request));  // opened first, so that an error leaks no memory
   *peer = new intarsia_peer{std::move(opened), {}};
   return {};
 }
@@ -97,7 +97,9 @@ int32_t intarsia_has_free_cores(int32_t threads) {
   return asked && are_free ? 1 : 0;
 }
 
-const char* intarsia_peer_version(const intarsia_peer* peer) { return peer->open.version.c_str(); }
+const char* intarsia_peer_version(const intarsia_peer* peer) {
+  return peer == nullptr ? "" : peer->open.version.c_str();
+}
 
 intarsia_error* intarsia_peer_run(intarsia_peer* peer) {
   return guarded([&]() -> Status {

@@ -1,5 +1,7 @@
-// The part of the C API that runs pipelines.
+// Part of the C API that runs pipelines.
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "api/callable_stage.h"
 #include "api/external_tensor.h"
@@ -10,13 +12,21 @@
 
 struct intarsia_pipeline {
   std::unique_ptr<intarsia::Pipeline> pipeline;
-  std::vector<std::string> stages;  // their names
+  std::vector<std::string> stages;  // names of the stages
+  // Texts that describe replicas, which callers may still use.
+  mutable std::set<std::string> texts;
+  mutable std::mutex texts_mutex;
+
+  const char* keep(const std::string& text) const {
+    const std::lock_guard lock(texts_mutex);
+    return texts.insert(text).first->c_str();
+  }
 };
 
 namespace intarsia::api {
 namespace {
 
-/// What the caller pushes, in the runtime's form; refers to the caller's tensors.
+/// Frame that the caller pushes, in the runtime's form; refers to the caller's tensors.
 struct GivenFrame {
   std::vector<NamedTensor> inputs;
   std::shared_ptr<Release> owner;  // null: inputs are copied
@@ -60,7 +70,7 @@ Status write_frame_output(const FrameValue& value, intarsia_tensor& to) {
   return {};
 }
 
-/// Into those that the caller requests; none has an owner after an error.
+/// Writes the outputs that the caller requests; none has an owner after an error.
 Status write_outputs(const PipelineRoutes& routes, const PoppedFrame& popped, intarsia_tensor* outputs,
                      size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -75,7 +85,7 @@ Status write_outputs(const PipelineRoutes& routes, const PoppedFrame& popped, in
   return {};
 }
 
-/// Before a frame is taken out.
+/// Checks the requested outputs before a frame is taken out.
 Status check_requested(const PipelineRoutes& routes, const intarsia_tensor* outputs, size_t count) {
   TRY(check_sizes("output", outputs, count));
   for (size_t i = 0; i < count; ++i) {
@@ -97,11 +107,14 @@ Status fill_argument(const std::string& name, const StagePort& port, intarsia_ar
                             .index_limit = 0});
 }
 
-PipelineOptions make_options(const intarsia_pipeline_builder& builder,
-                             const intarsia_pipeline_options& given) {
-  PipelineOptions options{builder.depth, builder.timeout_ns, {}, given.traces_steps != 0};
+Result<PipelineOptions> make_options(const intarsia_pipeline_builder& builder,
+                                     const intarsia_pipeline_options& given) {
+  PipelineOptions options = builder.options;
+  options.traces_steps = given.traces_steps != 0;
   if (given.depth > 0) options.depth = given.depth;
   if (given.timeout_ns != 0) options.timeout_ns = given.timeout_ns;
+  if (given.deadline_ns != 0) options.deadline_ns = given.deadline_ns;
+  options.queue = TRY(read_queue(given.queue)).value_or(options.queue);
   if (given.trace == nullptr) return options;
   std::vector<std::string> names;
   for (const auto& stage : builder.graph.stages) names.push_back(stage.name);
@@ -126,6 +139,19 @@ PipelineOptions make_options(const intarsia_pipeline_builder& builder,
   return options;
 }
 
+static_assert(TimeHistogram::size == INTARSIA_TIME_BUCKETS);
+
+Result<TimeHistogram> find_times(const intarsia_pipeline& pipeline, int32_t which, size_t stage) {
+  if (which == INTARSIA_TIMES_LATENCY) return pipeline.pipeline->frame_statistics().latency;
+  if (which != INTARSIA_TIMES_RUN && which != INTARSIA_TIMES_WAIT)
+    return fail("times {} are none of INTARSIA_TIMES_LATENCY, ...", which);
+  if (stage >= pipeline.stages.size())
+    return fail("no stage {}; the pipeline has {}", stage, pipeline.stages.size());
+  const std::vector<StageStatistics> all = pipeline.pipeline->statistics();
+  if (all.empty()) return fail("the pipeline belongs to the process that this one was forked from");
+  return which == INTARSIA_TIMES_RUN ? all[stage].run : all[stage].queue;
+}
+
 }  // namespace
 }  // namespace intarsia::api
 
@@ -148,7 +174,7 @@ intarsia_error* intarsia_pipeline_start(intarsia_pipeline_builder* builder,
     if (options != nullptr) given = TRY(read_struct(*options, "the pipeline's options"));
     auto made = std::make_unique<intarsia_pipeline>();
     for (const auto& stage : builder->graph.stages) made->stages.push_back(stage.name);
-    made->pipeline = TRY(Pipeline::start(builder->graph, make_options(*builder, given)));
+    made->pipeline = TRY(Pipeline::start(builder->graph, TRY(make_options(*builder, given))));
     builder->graph.connections.clear();
     builder->sources.clear();
     *pipeline = made.release();
@@ -185,17 +211,30 @@ intarsia_error* intarsia_pipeline_output(const intarsia_pipeline* pipeline, size
     const PipelineRoutes& routes = pipeline->pipeline->routes();
     if (output >= routes.outputs.size())
       return fail("no output {}; the pipeline has {}", output, routes.outputs.size());
-    return fill_argument(routes.outputs[output].name, routes.ports[routes.outputs[output].value], info);
+    return fill_argument(routes.outputs[output].name, routes.outputs[output].port, info);
   });
 }
 
 intarsia_error* intarsia_pipeline_push(intarsia_pipeline* pipeline, int64_t wait_ns,
                                        const intarsia_tensor* inputs, size_t input_count,
                                        const intarsia_frame_owner* owner, int32_t* pushed, uint64_t* frame) {
+  return intarsia_pipeline_push_frame(pipeline, wait_ns, inputs, input_count, owner, nullptr, pushed, frame);
+}
+
+intarsia_error* intarsia_pipeline_push_frame(intarsia_pipeline* pipeline, int64_t wait_ns,
+                                             const intarsia_tensor* inputs, size_t input_count,
+                                             const intarsia_frame_owner* owner,
+                                             const intarsia_frame_options* options, int32_t* pushed,
+                                             uint64_t* frame) {
   return guarded([&]() -> Status {
     if (pipeline == nullptr) return fail("the pipeline is a null pointer");
+    FrameOptions about;
+    if (options != nullptr) {
+      const intarsia_frame_options read = TRY(read_struct(*options, "the frame's options"));
+      about = {read.deadline_ns, read.timestamp, read.user};
+    }
     const GivenFrame given = TRY(read_frame(inputs, input_count, owner));
-    const std::optional<uint64_t> number = TRY(pipeline->pipeline->push(given.inputs, wait_ns));
+    const std::optional<uint64_t> number = TRY(pipeline->pipeline->push(given.inputs, wait_ns, about));
     if (number && given.owner != nullptr) given.owner->arm();
     if (number && frame != nullptr) *frame = *number;
     if (pushed != nullptr) *pushed = number ? 1 : 0;
@@ -215,7 +254,9 @@ intarsia_error* intarsia_pipeline_pop(intarsia_pipeline* pipeline, int64_t wait_
                             .state = static_cast<int32_t>(popped.state),
                             .number = popped.id,
                             .pushed_ns = popped.pushed_ns,
-                            .done_ns = popped.done_ns}));
+                            .done_ns = popped.done_ns,
+                            .timestamp = popped.given.timestamp,
+                            .user = popped.given.user}));
     if (popped.state != PopState::frame) return {};
     TRY(Status(popped.status));
     return with_context(write_outputs(routes, popped, outputs, output_count), "frame {}", popped.id);
@@ -257,6 +298,54 @@ intarsia_error* intarsia_pipeline_stage(const intarsia_pipeline* pipeline, size_
                                     .blocked_ns = one.blocked_ns,
                                     .queued = one.queued,
                                     .most_queued = one.most_queued,
-                                    .running = one.running});
+                                    .running = one.running,
+                                    .dropped = one.dropped});
+  });
+}
+
+intarsia_error* intarsia_pipeline_frames(const intarsia_pipeline* pipeline,
+                                         intarsia_frame_statistics* statistics) {
+  return guarded([&]() -> Status {
+    if (pipeline == nullptr) return fail("the pipeline is a null pointer");
+    const FrameStatistics all = pipeline->pipeline->frame_statistics();
+    return fill_struct(statistics, {.struct_size = sizeof(*statistics),
+                                    .pushed = all.pushed,
+                                    .done = all.done,
+                                    .errors = all.errors,
+                                    .dropped = all.dropped,
+                                    .timed_out = all.timed_out});
+  });
+}
+
+int64_t intarsia_time_bucket_bound_ns(size_t bucket) { return TimeHistogram::bound_ns(bucket); }
+
+intarsia_error* intarsia_pipeline_times(const intarsia_pipeline* pipeline, int32_t which, size_t stage,
+                                        intarsia_time_histogram* histogram) {
+  return guarded([&]() -> Status {
+    if (pipeline == nullptr) return fail("the pipeline is a null pointer");
+    const TimeHistogram found = TRY(find_times(*pipeline, which, stage));
+    intarsia_time_histogram times{.struct_size = sizeof(times), .counts = {}};
+    std::ranges::copy(found.counts(), times.counts);
+    return fill_struct(histogram, times);
+  });
+}
+
+intarsia_error* intarsia_pipeline_replica(const intarsia_pipeline* pipeline, size_t stage, size_t replica,
+                                          intarsia_replica_statistics* statistics) {
+  return guarded([&]() -> Status {
+    if (pipeline == nullptr) return fail("the pipeline is a null pointer");
+    if (stage >= pipeline->stages.size())
+      return fail("no stage {}; the pipeline has {}", stage, pipeline->stages.size());
+    const std::vector<ReplicaStatistics> all = pipeline->pipeline->replicas(stage);
+    if (all.empty()) return fail("the pipeline belongs to the process that this one was forked from");
+    if (replica >= all.size()) return fail("no replica {}; the stage has {}", replica, all.size());
+    const ReplicaStatistics& one = all[replica];
+    return fill_struct(statistics, {.struct_size = sizeof(*statistics),
+                                    .in_service = one.is_in_service ? 1 : 0,
+                                    .frames = one.frames,
+                                    .errors = one.errors,
+                                    .repeats = one.repeats,
+                                    .reason = pipeline->keep(one.reason),
+                                    .note = pipeline->keep(one.note)});
   });
 }

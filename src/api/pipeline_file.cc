@@ -23,6 +23,7 @@ Status add_stage(intarsia_pipeline_builder& builder, const PipelineFile::Stage& 
   const auto program = TRY(load(first));
   if (stage.name.empty()) return add_stages_of(builder, program, first.function);
   TRY(add_program_stage(builder, stage.name, {program, first.function}, first.binding));
+  find_stage(builder, stage.name)->options = stage.options;
   for (size_t i = 1; i < stage.replicas.size(); ++i) {
     const PipelineFile::Session& other = stage.replicas[i];
     const auto loaded = other.program == first.program ? program : TRY(load(other));
@@ -41,8 +42,7 @@ Status read_pipeline_file(intarsia_pipeline_builder& builder, const std::string&
     PipelineGraph& graph = builder.graph;
     graph.connections.insert(graph.connections.end(), file.connections.begin(), file.connections.end());
     graph.connect_by_name();
-    builder.depth = file.depth;
-    builder.timeout_ns = file.timeout_ns;
+    builder.options = file.options;
     return {};
   };
   return with_context(read(), "pipeline '{}'", path);

@@ -7,6 +7,9 @@
 
 namespace intarsia::api {
 
+static_assert(static_cast<int>(OnDeviceLost::alternative) == INTARSIA_ON_DEVICE_LOST_ALTERNATIVE);
+static_assert(static_cast<int>(OnDeviceLost::error) == INTARSIA_ON_DEVICE_LOST_ERROR);
+
 Result<BindOptions> read_bind_options(const intarsia_bind_options* options) {
   BindOptions bind;
   if (options == nullptr) return bind;
@@ -21,6 +24,10 @@ Result<BindOptions> read_bind_options(const intarsia_bind_options* options) {
   const auto cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
   if (given.threads > cores) return fail("--threads {}: this machine has {} cores", given.threads, cores);
   bind.threads = given.threads;
+  if (given.on_device_lost != INTARSIA_ON_DEVICE_LOST_ALTERNATIVE &&
+      given.on_device_lost != INTARSIA_ON_DEVICE_LOST_ERROR)
+    return fail("on_device_lost is {}, want one of INTARSIA_ON_DEVICE_LOST_...", given.on_device_lost);
+  bind.on_device_lost = static_cast<OnDeviceLost>(given.on_device_lost);
   return bind;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "api/all_devices.h"
+#include "api/struct_sizes.h"
 #include "base/byte_size.h"
 #include "base/core_set.h"
 #include "base/cpu_level.h"
@@ -26,7 +27,7 @@ Result<std::vector<std::string>> read_strings(const intarsia_strings& from, cons
 
 namespace {
 
-/// "a=b=c" -> ("a=b", "c"): names may hold an equals sign, what follows never does.
+/// Splits "a=b=c" into ("a=b", "c"): names may hold an equals sign, what follows never does.
 Result<std::pair<std::string, std::string>> split(const std::string& text, const char* option,
                                                   const char* want) {
   const size_t at = text.rfind('=');
@@ -53,7 +54,7 @@ Status check_pass(const std::string& name, const char* option) {
 
 Status read_passes(const intarsia_compile_request& from, CompileRequest& to) {
   to.print_after = TRY(read_strings(from.print_after, "--print-after"));
-  // Those with a dot are steps of backends, which compile_model knows.
+  // Names with a dot are steps of backends, which compile_model() knows.
   for (const std::string& name : to.print_after)
     if (!name.contains('.')) TRY(check_pass(name, "--print-after"));
   if (from.stop_after == nullptr) return {};
@@ -61,14 +62,25 @@ Status read_passes(const intarsia_compile_request& from, CompileRequest& to) {
   return check_pass(to.stop_after, "--stop-after");
 }
 
-/// One of `words`; null is the first.
+/// Reads one of `words`; null is the first.
 Result<std::string> read_word(const char* word, const char* option, const std::vector<std::string>& words) {
   if (word == nullptr) return words[0];
   if (std::ranges::find(words, word) != words.end()) return std::string(word);
   return fail("{} {}: want {}", option, word, fmt::join(words, " or "));
 }
 
-/// "auto" stands for the devices of this machine that are not named beside it.
+/// Divides the cores that the calling thread may use into sets of `threads`, each an executor of a pipeline.
+/// Stages that are cut by hand get one each, or all share the processor.
+std::vector<std::string> devices_for_throughput(int threads, size_t cuts) {
+  std::vector<CoreSet> sets = divide_cores(CoreSet::of_this_thread(), std::max(threads, 1));
+  if (sets.size() < std::max<size_t>(cuts + 1, 2)) return {"cpu"};
+  if (cuts > 0) sets.resize(cuts + 1);
+  std::vector<std::string> devices;
+  for (const CoreSet& set : sets) devices.push_back("cpu:" + set.text());
+  return devices;
+}
+
+/// Reads devices; "auto" stands for those of this machine that are not named beside it.
 Status read_devices(const intarsia_strings& from, CompileRequest& to) {
   if (from.count == 0) return {};
   to.devices = TRY(read_strings(from, "--devices"));
@@ -94,7 +106,7 @@ Status read_memory_limits(const intarsia_strings& from, CompileRequest& to) {
   return {};
 }
 
-/// "auto", or a number of at least 1.
+/// Reads "auto" or a number of at least 1.
 Result<std::optional<uint32_t>> read_stage_count(const char* text) {
   constexpr uint32_t most = 1024;
   if (text == nullptr || std::string_view(text) == "auto") return std::nullopt;
@@ -127,7 +139,7 @@ Status read_stages(const intarsia_compile_request& from, CompileRequest& to) {
 
 constexpr int max_threads = 1024;
 
-/// All cores that the calling thread may use; where the processor is used as core sets, those of the largest.
+/// Counts the cores that the calling thread may use or, of a processor used as core sets, the largest set's.
 int default_threads(const std::vector<std::string>& devices) {
   const std::string core_set = "cpu:";
   int most = 0;
@@ -136,8 +148,7 @@ int default_threads(const std::vector<std::string>& devices) {
     if (name == "cpu") most = max_threads;
     if (!name.starts_with(core_set)) continue;
     const Result<CoreSet> cores = CoreSet::parse(name.substr(core_set.size()));
-    if (cores)
-      most = std::max(most, cores->size());  // what is wrong with others is said where slots are made
+    if (cores) most = std::max(most, cores->size());  // errors in others are reported where slots are made
   }
   const int all = CoreSet::of_this_thread().size();
   return most == 0 ? all : std::min(most, all);
@@ -145,10 +156,13 @@ int default_threads(const std::vector<std::string>& devices) {
 
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
+  TRY(read_stages(from, to));
+  if (to.objective == Objective::throughput)
+    to.devices = devices_for_throughput(from.threads, to.cuts.size());
   TRY(read_devices(from.devices, to));
   for (const std::string& text : TRY(read_strings(from.pins, "--pin"))) {
     const auto [pattern, target] =
-        TRY(split(text, "--pin", "GLOB=BACKEND@SLOT, as in 'conv*=reference@cpu'"));
+        TRY(split(text, "--pin", "GLOB=BACKEND@SLOT or GLOB=@SLOT, as in 'conv*=reference@cpu'"));
     to.pins.push_back({pattern, target});
   }
   to.allow_fallback = TRY(read_word(from.fallback, "--fallback", {"auto", "none"})) == "auto";
@@ -168,7 +182,6 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.prefer = prefer == "fastest" ? Prefer::fastest : Prefer::self_contained;
   to.also = TRY(read_strings(from.also, "--also"));
   TRY(read_memory_limits(from.memory, to));
-  TRY(read_stages(from, to));
   if (from.plan != nullptr) to.plan_path = from.plan;
   if (from.save_plan != nullptr) to.saved_plan_path = from.save_plan;
   to.strip_names = from.strip_names != 0;
@@ -189,7 +202,7 @@ Result<ReadRequest> read_request(const intarsia_compile_request& given) {
   TRY(read_shapes(from.shapes, to.request));
   TRY(read_passes(from, to.request));
   to.kernels = TRY(read_strings(from.kernels, "--kernels"));
-  // Libraries that the user names are used, whatever the list of backends says.
+  // Libraries that the user names are used, whatever the list of backends is.
   std::vector<std::string>& backends = to.request.backends;
   if (!to.kernels.empty() && !backends.empty() && std::ranges::find(backends, "kernels") == backends.end()) {
     backends.insert(backends.begin(), "kernels");

@@ -1,12 +1,15 @@
-// The part of the C API that loads, binds and runs.
+// Part of the C API that loads, binds and runs.
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <set>
 
 #include "api/external_tensor.h"
 #include "api/handles.h"
 #include "api/read_bind_options.h"
 #include "api/run_backends.h"
 #include "api/struct_sizes.h"
+#include "runtime/fallback_session.h"
 
 namespace intarsia::api {
 
@@ -22,9 +25,10 @@ static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED
 static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 static_assert(static_cast<int>(ErrorKind::timed_out) == INTARSIA_ERROR_TIMED_OUT);
+static_assert(static_cast<int>(ErrorKind::dropped) == INTARSIA_ERROR_DROPPED);
 
-/// The backend that packs or unpacks each opaque value on a function's boundary: the one that reads or
-/// produces it.
+/// Value on a function's boundary, and the backend that reads or produces it, which packs or unpacks it if it
+/// is opaque.
 struct BoundaryValue {
   const fbs::ValueT* value = nullptr;
   const RunBackend* backend = nullptr;
@@ -47,13 +51,21 @@ struct FunctionBoundary {
 }  // namespace intarsia::api
 
 struct intarsia_session {
-  intarsia::Session session;
+  intarsia::FallbackSession session;
   std::vector<intarsia::api::FunctionBoundary> functions;
   // Reused by every run, so that it allocates nothing.
   std::vector<intarsia::NamedTensor> inputs;
   std::vector<intarsia::NamedTensor> outputs;
   std::vector<intarsia::Tensor> strings;
   std::atomic_flag in_use;
+  // Texts about its alternatives, kept while the session lives, which may go on with others.
+  mutable std::set<std::string> texts;
+  mutable std::mutex texts_mutex;
+
+  const char* keep(const std::string& text) const {
+    const std::lock_guard lock(texts_mutex);
+    return texts.insert(text).first->c_str();
+  }
 };
 
 namespace intarsia::api {
@@ -79,7 +91,7 @@ Result<FunctionBoundary> find_boundary(const LoadedProgram& program, const fbs::
                           TRY(find_boundary_values(program, function, false))};
 }
 
-/// One call at a time: a call during another one gets an error and touches nothing.
+/// Use of a session, one call at a time: a call during another one gets an error and touches nothing.
 class SessionUse {
  public:
   static Result<SessionUse> begin(intarsia_session* session) {
@@ -103,7 +115,7 @@ class SessionUse {
   intarsia_session* session_;
 };
 
-/// Only opaque values need it; null when there is no such function, which the run reports.
+/// Finds a boundary, which only opaque values need; null for an unknown function, which the run reports.
 const FunctionBoundary* find_boundary(const intarsia_session& session, std::string_view function) {
   for (const FunctionBoundary& boundary : session.functions) {
     if (boundary.name == function || (function.empty() && session.functions.size() == 1)) return &boundary;
@@ -111,7 +123,7 @@ const FunctionBoundary* find_boundary(const intarsia_session& session, std::stri
   return nullptr;
 }
 
-/// Nothing is known of a value that the function does not have, which the run reports.
+/// Finds a value on the boundary; empty if the function does not have it, which the run reports.
 BoundaryValue find_value(const FunctionBoundary* boundary, bool is_input, const intarsia_tensor& tensor) {
   if (boundary == nullptr) return {};
   const BoundaryValue* found =
@@ -119,7 +131,7 @@ BoundaryValue find_value(const FunctionBoundary* boundary, bool is_input, const 
   return found == nullptr ? BoundaryValue{} : *found;
 }
 
-/// As session.inputs.
+/// Reads the inputs into session.inputs.
 Status read_inputs(intarsia_session& session, const FunctionBoundary* boundary, const intarsia_tensor* inputs,
                    size_t input_count) {
   TRY(check_sizes("input", inputs, input_count));
@@ -133,15 +145,32 @@ Status read_inputs(intarsia_session& session, const FunctionBoundary* boundary, 
   return {};
 }
 
+Result<std::vector<FunctionBoundary>> find_boundaries(const Session& session) {
+  std::vector<FunctionBoundary> boundaries;
+  for (const BoundFunction& bound : session.program().functions)
+    boundaries.push_back(TRY(find_boundary(*session.program().program, *bound.function)));
+  return boundaries;
+}
+
+/// Runs the session; if a device is lost, an alternative reads the inputs anew, as opaque ones depend on it.
+Status run_session(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
+                   size_t input_count, const intarsia_tensor* outputs, size_t output_count) {
+  while (true) {
+    TRY(read_inputs(session, find_boundary(session, function), inputs, input_count));
+    for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
+    Status ran = session.session.session().run(function, std::span(session.inputs).first(input_count),
+                                               std::span(session.outputs).first(output_count));
+    if (ran || !session.session.fall_back(function, ran.error())) return ran;
+    session.functions = TRY(find_boundaries(session.session.session()));
+  }
+}
+
 Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
            size_t input_count, intarsia_tensor* outputs, size_t output_count) {
   TRY(check_sizes("output", outputs, output_count));
-  const FunctionBoundary* boundary = find_boundary(session, function);
-  TRY(read_inputs(session, boundary, inputs, input_count));
   if (session.outputs.size() < output_count) session.outputs.resize(output_count);
-  for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
-  TRY(session.session.run(function, std::span(session.inputs).first(input_count),
-                          std::span(session.outputs).first(output_count)));
+  TRY(run_session(session, function, inputs, input_count, outputs, output_count));
+  const FunctionBoundary* boundary = find_boundary(session, function);
   for (size_t i = 0; i < output_count; ++i) {
     intarsia_tensor& to = element(outputs, i);
     const BoundaryValue at = find_value(boundary, false, to);
@@ -199,10 +228,8 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
   return guarded([&]() -> Status {
     if (program == nullptr || session == nullptr) return fail("intarsia_program_bind got a null pointer");
     const BindOptions bind = TRY(read_bind_options(options));
-    auto made =
-        std::make_unique<intarsia_session>(TRY(Session::create(TRY(bind_program(program->loaded, bind)))));
-    for (const BoundFunction& bound : made->session.program().functions)
-      made->functions.push_back(TRY(find_boundary(*program->loaded, *bound.function)));
+    auto made = std::make_unique<intarsia_session>(TRY(FallbackSession::open(program->loaded, bind)));
+    made->functions = TRY(find_boundaries(made->session.session()));
     *session = made.release();
     return {};
   });
@@ -212,15 +239,15 @@ intarsia_error* intarsia_session_alternative(const intarsia_session* session, si
                                              intarsia_alternative* info) {
   return guarded([&]() -> Status {
     if (session == nullptr) return fail("the session is a null pointer");
-    const auto& functions = session->session.program().functions;
+    const auto& functions = session->session.session().program().functions;
     if (function >= functions.size())
       return fail("no function {}; the program has {}", function, functions.size());
     const BoundFunction& bound = functions[function];
     return fill_struct(info, {.struct_size = sizeof(*info),
                               .number = bound.alternative,
-                              .targets = bound.targets.c_str(),
+                              .targets = session->keep(bound.targets),
                               .measured_ns = bound.function->measured_ns,
-                              .reason = bound.reason.c_str()});
+                              .reason = session->keep(bound.reason)});
   });
 }
 
@@ -228,7 +255,7 @@ intarsia_error* intarsia_session_copy_counts(const intarsia_session* session, si
                                              intarsia_copy_counts* counts) {
   return guarded([&]() -> Status {
     if (session == nullptr) return fail("the session is a null pointer");
-    const auto& executors = session->session.program().executors;
+    const auto& executors = session->session.session().program().executors;
     if (slot >= executors.size()) return fail("no slot {}; the program has {}", slot, executors.size());
     if (executors[slot] == nullptr) return fail("the session has no device for slot {}", slot);
     const CopyCounts made = executors[slot]->space()->copy_counts();
@@ -261,8 +288,8 @@ intarsia_error* intarsia_session_profile(intarsia_session* session, const char* 
     const SessionUse used = TRY(SessionUse::begin(session));
     const std::string_view name = function == nullptr ? "" : function;
     TRY(read_inputs(*used, find_boundary(*used, name), inputs, input_count));
-    *profile = make_profile(
-        TRY(profile_session(used->session, name, std::span(used->inputs).first(input_count), runs)));
+    *profile = make_profile(TRY(
+        profile_session(used->session.session(), name, std::span(used->inputs).first(input_count), runs)));
     return {};
   });
 }
@@ -279,7 +306,7 @@ intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_t
         trace(user, &out);
       };
     }
-    used->session.set_trace(callback);
+    used->session.session().set_trace(callback);
     return {};
   });
 }
@@ -295,7 +322,7 @@ intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_du
         dump(user, &view);
       };
     }
-    used->session.set_dump(hook);
+    used->session.session().set_dump(hook);
     return {};
   });
 }

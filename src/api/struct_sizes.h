@@ -1,5 +1,5 @@
-// The structs of the public headers grow at their end. A caller that was compiled against an older header
-// hands over a shorter struct, one that was compiled against a newer header a longer one.
+// Sizes of the public headers' structs, which grow at their end. A caller that was compiled against an older
+// header hands over a shorter struct, one that was compiled against a newer header a longer one.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace intarsia::api {
 
-/// sizeof of a struct in version 1 of the API, on 64-bit machines: the shortest that a caller may have. Never
+/// Size of a struct in version 1 of the API, on 64-bit machines: the shortest that a caller may have. Never
 /// changes.
 template <typename Struct>
 inline constexpr size_t first_size = 0;
@@ -54,6 +54,16 @@ inline constexpr size_t first_size<intarsia_frame> = 40;
 template <>
 inline constexpr size_t first_size<intarsia_stage_statistics> = 88;
 template <>
+inline constexpr size_t first_size<intarsia_replica_statistics> = 56;
+template <>
+inline constexpr size_t first_size<intarsia_stage_options> = 32;
+template <>
+inline constexpr size_t first_size<intarsia_frame_options> = 32;
+template <>
+inline constexpr size_t first_size<intarsia_frame_statistics> = 48;
+template <>
+inline constexpr size_t first_size<intarsia_time_histogram> = 8 + 8 * INTARSIA_TIME_BUCKETS;
+template <>
 inline constexpr size_t first_size<intarsia_compile_request> = 256;
 template <>
 inline constexpr size_t first_size<intarsia_check_request> = 96;
@@ -70,8 +80,8 @@ Status check_size(size_t size, const char* what) {
   return fail("struct_size of {} is {}, want at least {}: set it to sizeof of the struct", what, size, least);
 }
 
-/// The caller's struct; fields that its header lacks are zero. An error if it sets a field that this library
-/// does not have.
+/// Reads the caller's struct; fields that its header lacks are zero. Errors: it sets a field that this
+/// library does not have.
 template <typename Struct>
 Result<Struct> read_struct(const Struct& given, const char* what) {
   const size_t size = given.struct_size;

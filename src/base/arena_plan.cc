@@ -6,9 +6,9 @@
 namespace intarsia {
 namespace {
 
-constexpr size_t alignment = 64;
+constexpr size_t least_alignment = 64;
 
-size_t round_up(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
 std::vector<size_t> sizes_of(const std::vector<Lifetime>& buffers) {
   std::vector<size_t> bytes;
@@ -29,8 +29,8 @@ struct Placed {
   size_t buffer;
 };
 
-/// Lowest offset with room for `bytes` between the placed buffers that are live at the same time (sorted by
-/// offset).
+/// Returns the lowest offset with room for `bytes` between those placed buffers (sorted by offset) that are
+/// alive at the same time.
 size_t lowest_gap(const std::vector<Placed>& placed, size_t buffer, size_t bytes,
                   const AliveAtOnce& at_once) {
   size_t offset = 0;
@@ -48,7 +48,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& buffers) {
   return plan_arena(sizes_of(buffers), overlap_in_time(buffers));
 }
 
-ArenaPlan plan_arena(const std::vector<size_t>& buffers, const AliveAtOnce& at_once) {
+ArenaPlan plan_arena(const std::vector<size_t>& buffers, const AliveAtOnce& at_once, size_t alignment) {
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater{}, [&](size_t i) { return buffers[i]; });
@@ -56,11 +56,11 @@ ArenaPlan plan_arena(const std::vector<size_t>& buffers, const AliveAtOnce& at_o
   ArenaPlan plan{std::vector<size_t>(buffers.size(), 0), 0};
   std::vector<Placed> placed;
   for (size_t buffer : order) {
-    const size_t bytes = round_up(buffers[buffer]);
+    const size_t bytes = round_up(buffers[buffer], alignment);
     if (bytes == 0) continue;
     const size_t offset = lowest_gap(placed, buffer, bytes, at_once);
     plan.offsets[buffer] = offset;
-    plan.bytes = std::max(plan.bytes, offset + bytes);
+    plan.bytes = std::max(plan.bytes, offset + round_up(buffers[buffer], least_alignment));
     placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::begin),
                   Placed{offset, offset + bytes, buffer});
   }
@@ -71,7 +71,8 @@ Status verify_arena(const std::vector<Lifetime>& buffers, const ArenaPlan& plan)
   return verify_arena(sizes_of(buffers), overlap_in_time(buffers), plan);
 }
 
-Status verify_arena(const std::vector<size_t>& bytes, const AliveAtOnce& at_once, const ArenaPlan& plan) {
+Status verify_arena(const std::vector<size_t>& bytes, const AliveAtOnce& at_once, const ArenaPlan& plan,
+                    size_t alignment) {
   if (plan.offsets.size() != bytes.size())
     return fail("plan has {} offsets for {} buffers", plan.offsets.size(), bytes.size());
   for (size_t i = 0; i < bytes.size(); ++i) {

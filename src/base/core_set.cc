@@ -14,7 +14,7 @@ namespace {
 
 constexpr int max_cores = 4096;  // more than any Linux has
 
-/// The system's form of a core set, of max_cores bits.
+/// Core set in the system's format, with max_cores bits.
 class Mask {
  public:
   static constexpr size_t bytes() { return max_cores / 8; }
@@ -84,6 +84,22 @@ std::string CoreSet::text() const {
     i = last + 1;
   }
   return text;
+}
+
+std::vector<CoreSet> divide_cores(const CoreSet& cores, int size) {
+  std::vector<CoreSet> sets;
+  for (auto first = cores.cores_.begin(); cores.cores_.end() - first >= size; first += size)
+    sets.emplace_back().cores_.assign(first, first + size);
+  return sets;
+}
+
+Result<CoreSet> usable_cores(std::string_view text) {
+  CoreSet cores = TRY(CoreSet::parse(text));
+  const CoreSet usable = CoreSet::of_this_thread();
+  if (!usable.contains(cores))
+    return fail(ErrorKind::not_found, "this process may use the CPUs {}; bind to some of these",
+                usable.text());
+  return cores;
 }
 
 bool CoreSet::bind_thread(int id) const {

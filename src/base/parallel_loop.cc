@@ -14,15 +14,15 @@
 namespace intarsia {
 namespace {
 
-/// How long a caller spins for workers that are inside: as long as the last task of a kernel may take.
+/// Time that a caller spins for workers inside: as long as the last task of a kernel may take.
 constexpr int64_t caller_spin_nanoseconds = 50'000;
-/// A worker that the system took away stays away this many times as long as it was waited for, so that
+/// Absence of a worker whose core the system took, as a multiple of the time that its caller lost, so that
 /// waiting takes at most a twentieth of the time.
 constexpr int64_t absence = 20;
 
 thread_local int seat_of_thread = -1;
 
-/// Nanoseconds that the thread has run, on whatever core.
+/// Returns the nanoseconds that the thread has run, on any core.
 int64_t cpu_nanoseconds(const Worker& worker) {
   clockid_t clock{};
   timespec time{};
@@ -89,7 +89,7 @@ bool ParallelLoop::help(Worker& worker) {
   return true;
 }
 
-/// False: the loop of this generation is closed, or all its seats are taken.
+/// Returns false if the loop of this generation is closed, or all its seats are taken.
 bool ParallelLoop::join(uint64_t generation) {
   uint64_t now = state_.load(std::memory_order_acquire);
   const auto workers = static_cast<uint64_t>(size() - 1);
@@ -99,8 +99,8 @@ bool ParallelLoop::join(uint64_t generation) {
   return false;
 }
 
-/// The seat of the worker's number, if there is one and it is free. Some seat is: no more workers are inside
-/// than there are seats.
+/// Takes the seat of the worker's number if it exists and is free, else another. Some seat is free, as there
+/// are never more workers inside than seats.
 size_t ParallelLoop::take_seat(Worker& worker) {
   const auto seats = static_cast<size_t>(size());
   for (size_t seat = static_cast<size_t>(worker.number);; ++seat) {
@@ -144,7 +144,7 @@ void ParallelLoop::wait_for_workers() {
   }
 }
 
-/// A sleeping caller leaves its core to a worker whose own core was taken.
+/// Waits asleep, which leaves the caller's core to a worker whose own core was taken.
 void ParallelLoop::sleep_until_they_left() {
   const int64_t begin = clock_nanoseconds();
   for (Place& place : places_) {
@@ -160,7 +160,8 @@ void ParallelLoop::sleep_until_they_left() {
   caller_sleeps_.store(false);
 }
 
-/// Who computed while it was waited for had a long task; who did not was taken away.
+/// Judges workers that left: one that computed while awaited had a long task; one that did not was preempted
+/// and has to stay away.
 void ParallelLoop::judge_who_left(int64_t waiting_since) {
   for (Place& place : places_) {
     if (place.awaited == nullptr || place.awaited == place.sitting.load(std::memory_order_acquire)) continue;

@@ -1,6 +1,6 @@
-// Errors as values. A user's mistake is an Error with one message (what, where, got, want, remedy); a bug of
-// ours is INTARSIA_CHECK. Context is added on the way up with `with_context`, and a kind with `with_kind`
-// where the kind of an error that has none yet is known.
+// Errors as values. A user's mistake is an Error with one message (what, where, got, want, remedy); our own
+// bugs are for INTARSIA_CHECK. Callers add context with `with_context`, and `with_kind` sets the kind of an
+// error that has none yet.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,22 +12,23 @@
 
 namespace intarsia {
 
-/// Programs decide by the kind; people read the message. The numbers are those of the C API
+/// Kind of an error, for programs; people read the message. The numbers are those of the C API
 /// (INTARSIA_ERROR_...).
 enum class ErrorKind : uint8_t {
-  unknown,  // not set yet; an invalid argument by the time it reaches the caller
+  unknown,  // kind not set yet; API callers get invalid_argument
   invalid_argument,
-  not_found,      // a file, library or device
-  unsupported,    // valid, but nothing here can do it
+  not_found,      // file, library or device
+  unsupported,    // valid, but not supported here
   corrupt,        // bytes that are not what they claim to be
-  version,        // of a file or library: too old or too new
-  out_of_memory,  // of the host or a device
+  version,        // file or library that is too old or too new
+  out_of_memory,  // host or device memory
   device_lost,
-  busy,  // in use by another thread
+  busy,  // object in use by another thread
   cancelled,
-  internal,   // a bug of ours
-  io,         // the system refuses to read, write or start something
-  timed_out,  // not done within the time that the caller set
+  internal,   // our own bug
+  io,         // system refuses to read, write or start something
+  timed_out,  // timeout of the caller expired
+  dropped,    // frame dropped by the caller's rules
 };
 
 struct Error {
@@ -39,22 +40,22 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-/// `return fail("node '{}': {}", name, why);`
+/// Makes an error: `return fail("node '{}': {}", name, why);`
 template <typename... Args>
 [[nodiscard]] tl::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...)});
 }
 
-/// `return fail(ErrorKind::busy, "the session is in use");`
+/// Makes an error with a kind: `return fail(ErrorKind::busy, "the session is in use");`
 template <typename... Args>
 [[nodiscard]] tl::unexpected<Error> fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...), kind});
 }
 
-/// The kind of a failed system call: not_found, out_of_memory or io.
+/// Returns the kind for a failed system call: not_found, out_of_memory or io.
 ErrorKind kind_of_errno(int error);
 
-/// The kind of an error that has none yet: `with_kind(ErrorKind::corrupt, parse(bytes))`.
+/// Sets the kind of an error that has none yet: `with_kind(ErrorKind::corrupt, parse(bytes))`.
 template <typename T>
 [[nodiscard]] Result<T> with_kind(ErrorKind kind, Result<T> result) {
   if (!result && result.error().kind == ErrorKind::unknown) result.error().kind = kind;
@@ -73,8 +74,7 @@ template <typename T, typename... Args>
 
 }  // namespace intarsia
 
-/// Value of a Result, or return its error from the enclosing function: `Graph graph =
-/// TRY(import_model(path));`
+/// Unwraps a Result, or returns its error from the enclosing function: `Graph g = TRY(import_model(path));`
 #define TRY(...)                                                                                  \
   ({                                                                                              \
     auto try_result_ = (__VA_ARGS__);                                                             \
@@ -82,7 +82,7 @@ template <typename T, typename... Args>
     ::intarsia::internal::take(std::move(try_result_));                                           \
   })
 
-/// For invariants of our own code only, never for anything that input can violate.
+/// Checks an invariant of our own code, never anything that input can violate.
 #define INTARSIA_CHECK(condition) \
   ((condition) ? void() : ::intarsia::check_failed(#condition, __FILE__, __LINE__))
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <numeric>
 
 namespace intarsia {
 
@@ -15,10 +16,9 @@ int64_t element_count(const Shape& shape) {
 }
 
 Result<int64_t> checked_elements(const Shape& shape) {
-  // A tensor of more than 2^48 elements does not fit any address space; refusing it keeps all sums of bytes
-  // in range.
+  // Tensors of more than 2^48 elements fit no address space; refusing them keeps all sums of bytes in range.
   constexpr int64_t most = int64_t{1} << 48;
-  int64_t count = 1;  // of the sizes that are not 0: strides too must stay in range
+  int64_t count = 1;  // product of the nonzero sizes, as strides too must stay in range
   bool has_zero = false;
   for (int64_t size : shape) {
     if (size < 0) return fail("shape {} has a negative size", print_shape(shape));
@@ -77,6 +77,16 @@ std::string print_shape(const SymbolicShape& shape) {
     text += dim.print(std::identity());
   }
   return text + "]";
+}
+
+AxisOrder row_major_order(size_t rank) {
+  AxisOrder axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+bool is_order_of(const AxisOrder& order, size_t rank) {
+  return std::ranges::is_permutation(order, row_major_order(rank));
 }
 
 SymbolicShape to_symbolic(const Shape& shape) { return {shape.begin(), shape.end()}; }

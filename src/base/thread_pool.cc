@@ -15,11 +15,11 @@
 namespace intarsia {
 namespace {
 
-/// Longer than the single-threaded kernels between two parallel ones take; no longer than that, as spinning
-/// burns a core.
+/// Time that a worker spins for a loop: longer than the serial kernels between two parallel ones, but not
+/// much longer, as spinning burns a core.
 constexpr int64_t worker_spin_nanoseconds = 100'000;
 
-/// The pools of the process. A child of fork() has none of its parent's threads, and starts with no pools.
+/// Pools of the process. A child of fork() lacks its parent's threads, so it starts with no pools.
 struct Registry {
   std::mutex mutex;
   std::map<CoreSet, std::weak_ptr<ThreadPool>> pools;
@@ -31,7 +31,7 @@ struct Registry {
                      get().mutex.unlock();
                    });
   }
-  /// Never destroyed: sessions in static objects may outlive it.
+  /// Returns the registry, which is never destroyed, as sessions in static objects may outlive it.
   static Registry& get() {
     static Registry& registry = *new Registry;
     return registry;
@@ -40,16 +40,16 @@ struct Registry {
 
 }  // namespace
 
-/// Who is busy now: callers, and how many workers these could use.
+/// Number of busy callers, and of workers that these could use.
 class Demand {
  public:
   void add(int workers) { packed_.fetch_add(one_caller + workers, std::memory_order_relaxed); }
   void remove(int workers) { packed_.fetch_sub(one_caller + workers, std::memory_order_relaxed); }
-  /// Threads that callers leave to workers, of so many.
+  /// Returns how many of `threads` the callers leave to workers.
   int room(int threads) const {
     return threads - static_cast<int>(packed_.load(std::memory_order_relaxed) / one_caller);
   }
-  /// How many workers are to be awake.
+  /// Returns the number of workers that should be awake.
   int workers(int threads) const {
     const int64_t now = packed_.load(std::memory_order_relaxed);
     return static_cast<int>(std::min(threads - now / one_caller, now % one_caller));
@@ -60,9 +60,9 @@ class Demand {
   std::atomic<int64_t> packed_{0};
 };
 
-/// Workers look at the loops of all teams whenever one begins a loop, which raises `epoch_`. The first ones
-/// are woken, as many as are in demand; those for whom busy callers leave no room sleep. Lock order: `mutex_`
-/// alone.
+/// Implementation of the pool. Workers look at the loops of all teams whenever a team starts one, which
+/// raises `epoch_`. As many workers as are in demand are woken, lowest numbers first; workers in excess of
+/// the cores that busy callers leave sleep. Lock order: `mutex_` alone.
 class ThreadPool::Impl {
  public:
   Impl(CoreSet cores, int threads);
@@ -91,19 +91,19 @@ class ThreadPool::Impl {
 
   const CoreSet cores_;
   const int threads_;
-  const uint32_t forks_;  // fork_count() when it was made
+  const uint32_t forks_;  // fork_count() at construction
   std::atomic<uint32_t> epoch_{0};
   Demand demand_;
   std::atomic<bool> parked_{false}, stop_{false};
   std::atomic<ParallelLoop*> first_loop_{nullptr};
-  std::unique_ptr<Worker[]> workers_;  // one less than threads
-  std::atomic<int> worker_count_{0};   // that have started
+  std::unique_ptr<Worker[]> workers_;  // threads_ - 1 workers
+  std::atomic<int> worker_count_{0};   // workers started
   std::mutex mutex_;
   std::condition_variable stopping_;
   // Under the mutex:
-  std::deque<ParallelLoop> loops_;  // never fewer, as workers may look at any
+  std::deque<ParallelLoop> loops_;  // never shrinks, as workers may look at any
   std::vector<ParallelLoop*> free_loops_;
-  int wanted_workers_ = 0;  // by all teams
+  int wanted_workers_ = 0;  // sum over all teams
   std::vector<std::thread> worker_threads_;
 };
 
@@ -151,7 +151,7 @@ void ThreadPool::Impl::remove_team(ParallelLoop* loop, int size) {
   free_loops_.push_back(loop);
 }
 
-/// Until there are `count`.
+/// Starts workers until there are `count`.
 void ThreadPool::Impl::start_workers(int count) {
   for (int started = workers(); started < count; ++started) {
     Worker& worker = workers_[static_cast<size_t>(started)];
@@ -162,7 +162,7 @@ void ThreadPool::Impl::start_workers(int count) {
 }
 
 void ThreadPool::Impl::work(Worker& worker) {
-  // If the system refuses, the worker runs where the pool's maker may.
+  // If the system refuses, the worker runs where the thread that started it may.
   static_cast<void>(cores_.bind_this_thread());
   worker.thread = pthread_self();
   uint32_t seen = 0;
@@ -173,13 +173,13 @@ void ThreadPool::Impl::work(Worker& worker) {
   }
 }
 
-/// Takes part in whatever loops are open.
+/// Takes part in all open loops.
 void ThreadPool::Impl::help(Worker& worker) {
   ParallelLoop* loop = first_loop_.load(std::memory_order_acquire);
   for (; loop != nullptr && may_help(worker); loop = loop->next) loop->help(worker);
 }
 
-/// Until the epoch differs from `seen`: spins, then sleeps. Returns the new epoch.
+/// Waits until the epoch differs from `seen`, first spinning, then asleep. Returns the new epoch.
 uint32_t ThreadPool::Impl::wait_for_loop(Worker& worker, uint32_t seen) {
   const int64_t until = clock_nanoseconds() + worker_spin_nanoseconds;
   for (int i = 0; !parked_.load(std::memory_order_relaxed) && may_help(worker); ++i) {
@@ -192,7 +192,8 @@ uint32_t ThreadPool::Impl::wait_for_loop(Worker& worker, uint32_t seen) {
   return epoch_.load();
 }
 
-/// Each side writes its own flag before it reads the other's, so that no beginning loop is missed.
+/// Sleeps until woken. Each side writes its own flag before it reads the other's, so that no new loop is
+/// missed.
 void ThreadPool::Impl::sleep_until_loop(Worker& worker, uint32_t seen) {
   worker.asleep.store(1);
   if (epoch_.load() == seen && !stop_.load()) worker.asleep.wait(1);
@@ -208,7 +209,7 @@ void ThreadPool::Impl::stay_away(const Worker& worker) {
   stopping_.wait_for(lock, std::chrono::nanoseconds(until - now), [&] { return stop_.load(); });
 }
 
-/// The first `workers` of those that have started.
+/// Wakes the first `workers` of the started ones.
 void ThreadPool::Impl::wake(int workers) {
   const int count = std::min(workers, worker_count_.load(std::memory_order_relaxed));
   for (int i = 0; i < count; ++i) {

@@ -5,8 +5,8 @@
 namespace intarsia {
 namespace {
 
-/// Where the node itself is wanted, else the call of the function that it is inlined from: "block" for a node
-/// "block#2/conv". Null: nowhere.
+/// Returns the place annotated for the node itself, else for the function call it was inlined from: "block"
+/// for a node "block#2/conv". Returns null if there is none.
 const std::string* find_place(const Graph& graph, const Node& node, const Annotations& annotations) {
   for (ValueId output : node.outputs) {
     if (output == no_value) continue;
@@ -25,7 +25,7 @@ bool names_place(const PlanningProblem& problem, const std::string& place, const
   return place == target.name || place == slot || place == "@" + slot;
 }
 
-/// Nothing: the place is none of ours.
+/// Finds the first target at the place that supports the node; nullopt if this compile has no such place.
 Result<std::optional<uint32_t>> find_target(const PlanningProblem& problem, NodeId node,
                                             const std::string& place) {
   bool is_known = false;
@@ -44,14 +44,21 @@ Result<std::optional<uint32_t>> find_target(const PlanningProblem& problem, Node
 
 }  // namespace
 
-Result<std::map<NodeId, uint32_t>> pin_annotated(const PlanningProblem& problem,
-                                                 const Annotations& annotations) {
-  std::map<NodeId, uint32_t> pinned;
+Result<AnnotatedPins> pin_annotated(const PlanningProblem& problem, const Annotations& annotations) {
+  AnnotatedPins pinned;
+  std::map<std::string, std::vector<std::string>> unknown;  // nodes, by place
   for (uint32_t i = 0; i < problem.graph.nodes.size(); ++i) {
-    const std::string* place = find_place(problem.graph, problem.graph.nodes[i], annotations);
+    const Node& node = problem.graph.nodes[i];
+    const std::string* place = find_place(problem.graph, node, annotations);
     if (place == nullptr) continue;
-    if (const auto target = TRY(find_target(problem, NodeId{i}, *place))) pinned[NodeId{i}] = *target;
+    if (const auto target = TRY(find_target(problem, NodeId{i}, *place)))
+      pinned.pins[NodeId{i}] = *target;
+    else
+      unknown[*place].push_back(node.name);
   }
+  for (const auto& [place, nodes] : unknown)
+    pinned.unknown.push_back(fmt::format("'{}' ({} node{}, first '{}')", place, nodes.size(),
+                                         nodes.size() == 1 ? "" : "s", nodes[0]));
   return pinned;
 }
 

@@ -11,14 +11,14 @@
 namespace intarsia {
 namespace {
 
-/// What lies in an arena: a value, or the workspace of a step. Alive from the first of its steps to the last.
+/// A value or a step's workspace that occupies arena memory, alive from the first of its steps to the last.
 struct Tenant {
   uint64_t* offset;
   size_t bytes;
-  std::vector<uint32_t> steps;  // the one that makes it first
+  std::vector<uint32_t> steps;  // the step that makes it comes first
 };
 
-/// The values of one space.
+/// Finds the arena values of one space.
 std::vector<Tenant> find_values(fbs::FunctionT& function, uint32_t space) {
   std::vector<Tenant> tenants;
   std::map<uint32_t, size_t> tenant_of_value;
@@ -40,7 +40,7 @@ std::vector<Tenant> find_values(fbs::FunctionT& function, uint32_t space) {
   return tenants;
 }
 
-/// The workspaces of the regions that run in the space, each alive during its step.
+/// Finds the workspaces of the regions that run in the space, each alive during its step.
 std::vector<Tenant> find_workspaces(const FunctionParts& parts, uint32_t first_region,
                                     fbs::FunctionT& function, uint32_t space) {
   std::vector<Tenant> tenants;
@@ -55,7 +55,7 @@ std::vector<Tenant> find_workspaces(const FunctionParts& parts, uint32_t first_r
   return tenants;
 }
 
-/// Puts the steps into this sequence.
+/// Puts the steps into the given sequence and renumbers their predecessors.
 void reorder(fbs::FunctionT& function, const std::vector<uint32_t>& sequence) {
   std::vector<uint32_t> number(sequence.size());
   for (uint32_t i = 0; i < sequence.size(); ++i) number[sequence[i]] = i;
@@ -68,11 +68,11 @@ void reorder(fbs::FunctionT& function, const std::vector<uint32_t>& sequence) {
   function.steps = std::move(steps);
 }
 
-/// The order in which steps will run when every slot is bound to a device of its own; without overlap, none.
-/// The steps get the sequence in which they will begin: what shares memory is then used in this order by
-/// whoever runs them, however slots are bound.
+/// Returns the order in which steps run when every slot is bound to a device of its own; an empty order if
+/// nothing overlaps. Steps that were not scheduled are sorted into the sequence in which they may start, so
+/// that memory is shared safely in this order by every runner, however slots are bound.
 StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, fbs::FunctionT& function) {
-  // Regions and slots as far as assign_queues looks at them.
+  // Regions and slots, with just the fields that assign_queues reads.
   fbs::ProgramT program;
   for (const DeviceSlot& slot : parts.problem.slots) {
     program.slots.push_back(std::make_unique<fbs::SlotT>());
@@ -86,16 +86,14 @@ StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, fbs::Fun
   std::vector<uint32_t> executors(parts.problem.slots.size());
   std::iota(executors.begin(), executors.end(), 0u);
   if (executors.size() < 2 || function.steps.size() > max_overlapping_steps) return {};
-  const auto order = [&] {
-    return order_steps(assign_queues(program, function, executors), data_dependencies(function));
-  };
-  const StepOrder first = order();
-  if (!first.overlaps) return {};
-  reorder(function, first.sequence);
-  return order();
+  const auto queues = [&] { return assign_queues(program, function, executors); };
+  if (!order_steps(queues(), data_dependencies(function)).overlaps) return {};
+  if (parts.plan.placement.rank.empty())
+    reorder(function, sequence_steps(queues(), data_dependencies(function)));
+  return order_steps(queues(), data_dependencies(function));
 }
 
-/// Whether all steps of one tenant are done before the other is made.
+/// Checks whether all steps of one tenant are done before the other is made.
 bool is_dead_before(const Tenant& one, const Tenant& other, const StepOrder& order) {
   return std::ranges::all_of(one.steps, [&](uint32_t step) { return order.before[other.steps[0]][step]; });
 }
@@ -103,6 +101,14 @@ bool is_dead_before(const Tenant& one, const Tenant& other, const StepOrder& ord
 bool are_alive_at_once(const Tenant& a, const Tenant& b, const StepOrder& order) {
   if (!order.overlaps) return a.steps.front() <= b.steps.back() && b.steps.front() <= a.steps.back();
   return !is_dead_before(a, b, order) && !is_dead_before(b, a, order);
+}
+
+/// Returns the strictest alignment that the devices working in the space ask for.
+size_t alignment_of(const PlanningProblem& problem, uint32_t space) {
+  size_t alignment = tail_alignment;
+  for (const DeviceSlot& slot : problem.slots)
+    if (slot.space == space) alignment = std::max(alignment, slot.alignment);
+  return alignment;
 }
 
 }  // namespace
@@ -116,8 +122,9 @@ Status assign_arenas(const FunctionParts& parts, uint32_t first_region, fbs::Fun
     std::vector<size_t> bytes;
     for (const Tenant& tenant : tenants) bytes.push_back(tenant.bytes);
     const auto at_once = [&](size_t a, size_t b) { return are_alive_at_once(tenants[a], tenants[b], order); };
-    const ArenaPlan plan = plan_arena(bytes, at_once);
-    TRY(with_context(verify_arena(bytes, at_once, plan), "internal error: arena of '{}'",
+    const size_t alignment = alignment_of(parts.problem, space);
+    const ArenaPlan plan = plan_arena(bytes, at_once, alignment);
+    TRY(with_context(verify_arena(bytes, at_once, plan, alignment), "internal error: arena of '{}'",
                      parts.problem.spaces[space]));
     for (size_t i = 0; i < tenants.size(); ++i) *tenants[i].offset = plan.offsets[i];
     function.arena_bytes.push_back(plan.bytes);

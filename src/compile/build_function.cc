@@ -5,12 +5,12 @@
 
 #include "compile/assign_arenas.h"
 #include "passes/index_limits.h"
-#include "plan/stage_steps.h"
+#include "plan/stages/stage_steps.h"
 
 namespace intarsia {
 namespace {
 
-/// What callers give and get, and the steps between.
+/// Inputs and outputs that callers see, and the steps between them.
 struct FunctionBody {
   const std::string& name;
   const std::vector<ValueId>& inputs;
@@ -48,7 +48,7 @@ class FunctionBuilder {
     }
   }
 
-  /// A constant or an input that is itself an output reaches it by a copy step at the end.
+  /// Checks whether the output is a constant or an input, which reaches the caller by a copy step at the end.
   bool needs_own_output(ValueId output) const {
     const Value& value = graph_.value(output);
     return value.constant || value.producer == no_node;
@@ -75,7 +75,7 @@ class FunctionBuilder {
     return static_cast<uint32_t>(function_.values.size() - 1);
   }
 
-  /// Dims in the order of the axes in memory.
+  /// Stores the dims in the memory order of the axes.
   void set_layout(fbs::ValueT& entry, const AxisOrder& order) {
     const std::vector<int64_t> dims = entry.dims;
     for (size_t i = 0; i < order.size(); ++i) entry.dims[i] = dims[order[i]];
@@ -91,7 +91,7 @@ class FunctionBuilder {
     return number;
   }
 
-  /// The number of a value that a step makes; `is_adopted`: in memory that comes with it.
+  /// Adds a value that a step makes and returns its number. `is_adopted`: the step brings the memory along.
   uint32_t make(const PlacedValue& placed, bool is_adopted) {
     const Value& value = graph_.value(placed.value);
     if (is_adopted || !value.type.fixed_bytes()) return add_value(placed, fbs::Storage::dynamic);
@@ -140,7 +140,7 @@ class FunctionBuilder {
     return number;
   }
 
-  /// A step comes after the steps that make what it reads.
+  /// Lists, for each step, the steps that make its inputs.
   void list_predecessors() {
     std::vector<int> producer(function_.values.size(), -1);
     for (size_t s = 0; s < function_.steps.size(); ++s) {

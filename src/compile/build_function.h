@@ -1,24 +1,24 @@
-// The steps of a placed graph become a function of the program: values with storage, arenas, run and copy
+// Building a program function from the steps of a placed graph: values with storage, arenas, run and copy
 // steps.
 #pragma once
 
 #include "compile/compile_regions.h"
 #include "plan/chosen_stage.h"
-#include "plan/region_costs.h"
+#include "plan/costs/region_costs.h"
 #include "program/program.h"
 
 namespace intarsia {
 
-/// What a function of a program is made of. All of it outlives the call.
+/// Parts that a function of a program is built from. All of them outlive the call.
 struct FunctionParts {
   const std::string& name;
   const PlanningProblem& problem;
   const Plan& plan;
   const CompiledRegions& regions;
-  std::optional<int64_t> measured;               // nanoseconds of a run
-  std::vector<RegionCost> region_costs;          // of each region; empty: not known
-  std::vector<FunctionParts> alternatives = {};  // of the same problem, in order of preference
-  std::vector<ChosenStage> stages = {};          // of the plan; empty: it is not divided
+  std::optional<int64_t> measured;               // time of one run, in nanoseconds
+  std::vector<RegionCost> region_costs;          // cost of each region; empty if unknown
+  std::vector<FunctionParts> alternatives = {};  // plans of the same problem, in order of preference
+  std::vector<ChosenStage> stages = {};          // stages of the plan; empty if it is not divided
 };
 
 struct BuiltFunction {
@@ -27,12 +27,12 @@ struct BuiltFunction {
                                    // constant `first_constant + i`
 };
 
-/// `first_region` and `first_constant` are the numbers that its first region, and the first of its own
-/// constants, have in the program.
+/// Builds the function. `first_region` and `first_constant` are the program's numbers for its first region
+/// and for the first of its own constants.
 Result<BuiltFunction> build_function(const FunctionParts& parts, uint32_t first_region,
                                      uint32_t first_constant);
 
-/// The same of a stage of the plan alone. Its regions are those of the function.
+/// Builds one stage of the plan as a function of its own. Its regions are those of the whole function.
 Result<BuiltFunction> build_stage(const FunctionParts& parts, size_t stage, uint32_t first_region,
                                   uint32_t first_constant);
 

@@ -22,7 +22,7 @@ std::string slot_names(const std::vector<DeviceSlot>& slots) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The backends that may be used, in order.
+/// Returns the backends that may be used, in order.
 Result<std::vector<const Target*>> choose_backends(const CompileRequest& request,
                                                    const BackendRegistry& tools) {
   std::vector<const Target*> chosen;
@@ -43,9 +43,8 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
 }
 
 bool is_cpu(const DeviceSlot& slot) { return slot.kind == "cpu"; }
-bool is_on_host(const DeviceSlot& slot) { return space_kind(slot.kind) == host_space_kind; }
 
-/// Of the file of sim:N?times=FILE; empty for any other device.
+/// Returns the digest of the file of sim:N?times=FILE; empty for any other device.
 Result<std::string> digest_declared_times(const std::string& device) {
   constexpr std::string_view setting = "times=";
   const size_t at = device.find(setting);
@@ -54,28 +53,54 @@ Result<std::string> digest_declared_times(const std::string& device) {
   return fmt::format("{:016x}", digest_bytes(TRY(map_file(file)).bytes));
 }
 
-/// All slots on the host share its memory; every other has a memory of its own.
+/// Fills in what devices, and the plug-ins that drive them, report about themselves. Error: a device has an
+/// invalid setting.
+Status describe_devices(const BackendRegistry& tools, std::vector<DeviceSlot>& slots) {
+  for (DeviceSlot& slot : slots) {
+    if (tools.count_queues) slot.queues = TRY(with_context(tools.count_queues(slot.device), "--devices"));
+    slot.is_on_host = space_kind(slot.kind) == host_space_kind;
+    for (const auto& target : tools.targets) {
+      if (!target->info().is_plugin || !drives(*target, slot.kind)) continue;
+      slot.is_on_host |= target->info().is_on_host;
+      slot.alignment = target->info().alignment;
+    }
+  }
+  return {};
+}
+
+/// Numbers the memory spaces: all slots on the host share its memory, and every other slot has its own.
 void number_spaces(PlanningProblem& problem) {
   static_assert(host_memory == host_space);
-  problem.spaces = {std::ranges::find_if(problem.slots, is_on_host)->name};
+  problem.spaces = {std::ranges::find_if(problem.slots, &DeviceSlot::is_on_host)->name};
   for (DeviceSlot& slot : problem.slots) {
-    if (is_on_host(slot)) continue;
+    if (slot.is_on_host) continue;
     slot.space = static_cast<uint32_t>(problem.spaces.size());
     problem.spaces.push_back(slot.name);
   }
 }
 
-/// A simulation that declares no times is as fast as the host, which says nothing of a device. But the device
-/// that is named first is where the user wants all that runs there, and stages that are cut by hand go to the
-/// devices in their order.
+/// Checks whether the slot takes only pinned nodes. A simulation that declares no times is as fast as the
+/// host, which says nothing about a device. But the device named first is where the user wants all supported
+/// work, and stages cut by hand go to the devices in their order.
 bool takes_only_pinned(const CompileRequest& request, const std::vector<DeviceSlot>& slots, uint32_t slot) {
   const bool is_wanted = slot == 0 || !request.cuts.empty();
   return !is_wanted && slots[slot].kind == "sim" && slots[slot].declared_times.empty();
 }
 
-/// What slots in one memory allow is the least of it.
-Status set_memory_limits(const CompileRequest& request, PlanningProblem& problem) {
+/// Sets the limit of each space to the smallest that its slots allow. A device's own limit holds unless the
+/// user gives one.
+Status set_memory_limits(const CompileRequest& request, const BackendRegistry& tools,
+                         PlanningProblem& problem) {
   problem.memory_limits.assign(problem.spaces.size(), no_limit);
+  for (const DeviceSlot& slot : problem.slots) {
+    for (const auto& target : tools.targets) {
+      const bool is_given = std::ranges::find(request.memory_limits, slot.name, &MemoryLimit::slot) !=
+                            request.memory_limits.end();
+      if (slot.is_on_host || is_given || !drives(*target, slot.kind)) continue;
+      if (const uint64_t bytes = target->memory_bytes(slot.device); bytes > 0)
+        problem.memory_limits[slot.space] = bytes;
+    }
+  }
   for (const MemoryLimit& limit : request.memory_limits) {
     const auto slot = std::ranges::find(problem.slots, limit.slot, &DeviceSlot::name);
     if (slot == problem.slots.end())
@@ -115,8 +140,9 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
 Status choose_targets(const CompileRequest& request, const BackendRegistry& tools, PlanningProblem& problem) {
   const std::vector<const Target*> backends = TRY(choose_backends(request, tools));
   problem.slots = TRY(parse_slots(request.devices));
+  TRY(describe_devices(tools, problem.slots));
   number_spaces(problem);
-  TRY(set_memory_limits(request, problem));
+  TRY(set_memory_limits(request, tools, problem));
   const auto features_of = [&](const DeviceSlot& slot) {
     return tools.device_features ? tools.device_features(slot.device) : DeviceFeatures();
   };
@@ -126,7 +152,7 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
       if (!drives(*backend, device.kind)) continue;
       if (backend->info().is_plugin) {
         device.plugin_version = backend->version();
-        // What the plug-in declares is not kept as what a device took.
+        // Times that the plug-in declares must not be stored as times of a real device.
         if (tools.has_device && !tools.has_device(device.device)) device.declared_times = " declared";
       }
       problem.targets.push_back({backend,
@@ -143,7 +169,8 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   }
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     const DeviceSlot& device = problem.slots[slot];
-    if (std::ranges::find(request.automatic, device.device, &OfferedDevice::name) != request.automatic.end())
+    if (std::ranges::find(request.automatic, device.device, &CandidateDevice::name) !=
+        request.automatic.end())
       continue;
     if (std::ranges::find(problem.targets, slot, &PlacementTarget::slot) == problem.targets.end())
       return fail(

@@ -1,4 +1,4 @@
-// The table of contents: what happens to a model, in order. Nothing else sequences passes.
+// Sequence of all compile passes; no other file orders them.
 #include "compile/compile_model.h"
 
 #include <fmt/ranges.h>
@@ -16,22 +16,26 @@
 #include "import/import_model.h"
 #include "import/read_annotations.h"
 #include "passes/infer_types.h"
+#include "passes/note_quantization.h"
 #include "passes/remove_dead_nodes.h"
-#include "plan/boundary_layouts.h"
-#include "plan/cut_graph.h"
-#include "plan/describe_plan.h"
-#include "plan/elide_copies.h"
-#include "plan/fit_memory.h"
-#include "plan/group_opaque_values.h"
-#include "plan/insert_copies.h"
-#include "plan/plan_file.h"
-#include "plan/predict_plan.h"
-#include "plan/split_branches.h"
+#include "plan/choose/fit_memory.h"
+#include "plan/choose/plan_file.h"
+#include "plan/costs/predict_plan.h"
+#include "plan/partition/boundary_layouts.h"
+#include "plan/partition/describe_plan.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/group_opaque_values.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
+#include "plan/partition/split_branches.h"
+#include "plan/place/place_nodes.h"
+#include "plan/stages/cut_graph.h"
+#include "plan/stages/stage_frames.h"
 
 namespace intarsia {
 namespace {
 
-/// Asks the backends, in order, for the types of an operator that the op table lacks.
+/// Returns a function that asks the backends, in order, for the types of an operator that the op table lacks.
 InferForeign infer_by(const std::vector<PlacementTarget>& targets) {
   return [&targets](Graph& graph, NodeId node) -> Status {
     const Target* asked = nullptr;
@@ -61,7 +65,7 @@ uint64_t bytes_of_constants(const Graph& graph) {
   return bytes;
 }
 
-/// The signatures that become functions; one without a name for a model that has no signatures.
+/// Returns the signatures that become functions; a single empty name for a model without signatures.
 Result<std::vector<std::string>> choose_functions(const CompileRequest& request) {
   if (find_model_format(request.model_path) != ModelFormat::saved_model) {
     if (!request.signatures.empty())
@@ -85,7 +89,7 @@ bool has_input(const Graph& graph, const std::string& name) {
   return std::ranges::any_of(graph.inputs, [&](ValueId input) { return graph.value(input).name == name; });
 }
 
-/// A shape that is given may be meant for another signature.
+/// Returns the requested shapes that apply to the function; the others may be meant for other signatures.
 std::map<std::string, Shape> shapes_for(const std::string& function, const Graph& graph,
                                         const CompileRequest& request) {
   std::map<std::string, Shape> shapes = request.shapes;
@@ -108,7 +112,7 @@ Status check_shapes_meant(const std::vector<CompiledFunction>& functions, const 
 /// A function of the model before anything is placed.
 struct ImportedFunction {
   Graph graph;
-  uint64_t weights_bytes = 0;  // as the model has them
+  uint64_t weights_bytes = 0;  // size of the weights as stored in the model
   std::vector<SymbolBinding> bindings;
 };
 
@@ -135,25 +139,26 @@ Result<ImportedFunction> import_function(PassRunner& passes, const std::string& 
         return {};
       },
       print_model));
-  // From here every size is a number, or unknown until run time because it depends on data.
+  // Invariant from here on: every size is a number, or depends on data and is unknown until run time.
 
   TRY(passes.run(
       "infer_types", graph,
       [&] { return with_kind(ErrorKind::corrupt, infer_types(graph, tools.evaluate, infer_by(targets))); },
       print_model));
-  // From here every value has a type, and what does not depend on inputs is a constant.
+  // Invariant from here on: every value has a type, and whatever does not depend on inputs is a constant.
 
   TRY(passes.run(
       "remove_dead_nodes", graph,
       [&]() -> Status {
         remove_dead_nodes(graph);
+        note_quantization(graph);
         return {};
       },
       print_model));
   return function;
 }
 
-/// What the user's plan file says of the function; nothing without such a file.
+/// Returns the plan that the user's plan file has for the function; nullopt without such a file.
 Result<std::optional<SavedPlan>> read_given_plan(const std::string& function, const CompileRequest& request) {
   if (request.plan_path.empty()) return std::nullopt;
   if (!request.pins.empty()) return fail("--plan and --pin both say where nodes run; give one of them");
@@ -163,12 +168,17 @@ Result<std::optional<SavedPlan>> read_given_plan(const std::string& function, co
   return plan->second;
 }
 
-Result<Placement> place_model(const PlanningProblem& problem, const CompileRequest& request) {
-  const auto in_model = TRY(pin_annotated(problem, TRY(read_annotations(request.model_path))));
-  return place_nodes(problem.graph, problem.targets, request.pins, in_model);
+Result<Placement> place_model(CompiledFunction& function, const CompileRequest& request) {
+  const PlanningProblem& problem = function.problem;
+  const AnnotatedPins in_model = TRY(pin_annotated(problem, TRY(read_annotations(request.model_path))));
+  function.notes.clear();
+  for (const std::string& place : in_model.unknown)
+    function.notes.push_back(fmt::format(
+        "the model's metadata names {}, which is no target or slot here and means nothing", place));
+  return place_nodes(problem.graph, problem.targets, request.pins, in_model.pins);
 }
 
-/// From nodes with targets to regions, and the steps that run them.
+/// Turns nodes with targets into regions and the steps that run them.
 Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Placement placement) {
   const Graph& graph = problem.graph;
   Plan plan{std::move(placement), {}, {}};
@@ -181,7 +191,7 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
         return verify_stage_order(graph, plan.placement);
       },
       [&] { return describe_placement(problem, plan.placement); }));
-  // From here nodes that must share a region have one group.
+  // Invariant from here on: nodes that must share a region have the same group.
 
   TRY(passes.run(
       "partition_graph", graph,
@@ -204,7 +214,7 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
         return verify_boundary_layouts(problem, plan.partition);
       },
       [&] { return describe_partition(problem, plan.partition); }));
-  // From here regions are fixed: each reads only from earlier ones.
+  // Invariant from here on: regions are fixed, and each reads only from earlier ones.
 
   TRY(passes.run(
       "insert_copies", graph,
@@ -220,11 +230,11 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
         return verify_steps(graph, plan.partition, problem.space_of_target, plan.steps);
       },
       print_steps));
-  // From here every value is where it is read, once.
+  // Invariant from here on: every value is where it is read, once.
   return plan;
 }
 
-/// Names of steps are known when the backends are there.
+/// Checks that every backend step in print_after exists; names of steps come from the backends.
 Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools) {
   std::vector<std::string> known;
   for (const auto& target : tools.targets)
@@ -236,7 +246,7 @@ Status check_steps_printed(const CompileRequest& request, const BackendRegistry&
   return {};
 }
 
-/// The plan that ships becomes one in stages.
+/// Divides the plan that ships into stages.
 Status divide_plan(const CompileRequest& request, const PlanTools& plan_tools, CompiledFunction& function) {
   ChosenPlan& chosen = function.chosen;
   StagedPlan staged = TRY(
@@ -254,7 +264,8 @@ Status divide_plan(const CompileRequest& request, const PlanTools& plan_tools, C
   return {};
 }
 
-/// The faster of the plan as placed and what a framework could run of it, with stages if they are asked for.
+/// Chooses the faster of the plan as placed and the plans that frameworks could run parts of; with stages if
+/// requested.
 Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& request,
                             const BackendRegistry& tools, CompiledFunction& function) {
   const PlanningProblem& problem = function.problem;
@@ -277,9 +288,14 @@ Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& requ
     };
   }
   MemoryMeter meter(function.name, problem, compiler);
-  if (!request.memory_limits.empty() && !request.only_remembered) {
+  const bool has_limit =
+      std::ranges::any_of(problem.memory_limits, [](uint64_t bytes) { return bytes != no_limit; });
+  if (has_limit && !request.only_remembered) {
     plan_tools.memory = {[&](const Plan& plan) { return meter.measure(plan); },
-                         [&](const Plan& plan) { return meter.estimate(plan); }};
+                         [&](const Plan& plan) { return meter.estimate(plan); },
+                         [&](const Plan& plan, const std::vector<ChosenStage>& stages) {
+                           return meter.measure(plan, stages);
+                         }};
     plan_tools.is_placement_kept = !request.plan_path.empty() || request.keep_placement;
   }
   plan_tools.also = request.also;
@@ -295,17 +311,20 @@ Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& requ
   return is_divided ? divide_plan(request, plan_tools, function) : Status();
 }
 
-/// The stages that a file gives.
+/// Takes the stages from a plan file.
 Status take_given_stages(const CompileRequest& request, const SavedPlan& given, CompiledFunction& function) {
   function.chosen.stages =
       TRY(with_context(stages_of_plan(function.problem.slots, given), "plan '{}'", request.plan_path));
   if (request.objective == Objective::throughput && given.stages.empty())
     return fail("--objective throughput: plan '{}' has no stages: save it by a compile with this objective",
                 request.plan_path);
+  const std::vector<StageMemory> memory(function.problem.spaces.size(),
+                                        {.has_spare_frame = request.memory_limits.empty()});
+  set_frames(function.problem, function.chosen.plan, memory, function.chosen.stages);
   return {};
 }
 
-/// A plan that a file gives is predicted, not measured.
+/// Predicts the cost of a plan from a file, which is not measured.
 void predict_given_plan(RegionCompiler& compiler, const CompileRequest& request, const SavedPlan& given,
                         CompiledFunction& function) {
   ChosenPlan& chosen = function.chosen;
@@ -319,7 +338,7 @@ void predict_given_plan(RegionCompiler& compiler, const CompileRequest& request,
   chosen.costs = std::move(prediction->costs);
 }
 
-/// What each region of the plan takes.
+/// Looks up the time of each region of the plan.
 void recall_regions(RegionCompiler& compiler, const CompileRequest& request, CompiledFunction& function) {
   ChosenPlan& chosen = function.chosen;
   const Partition& partition = chosen.plan.partition;
@@ -329,7 +348,7 @@ void recall_regions(RegionCompiler& compiler, const CompileRequest& request, Com
     recall_regions(function.problem, partition, *table, plan_conditions(request), chosen.regions);
 }
 
-/// What the table of costs knows of the plan, which stays.
+/// Looks up what the cost table knows of the plan, and keeps that plan.
 Status recall_costs(RegionCompiler& compiler, const CompileRequest& request, const BackendRegistry& tools,
                     CompiledFunction& function) {
   const Plan plan = function.chosen.plan;
@@ -341,7 +360,7 @@ Status recall_costs(RegionCompiler& compiler, const CompileRequest& request, con
   return {};
 }
 
-/// One that does not compile is left out.
+/// Compiles the alternatives; those that do not compile are left out.
 Status compile_alternatives(RegionCompiler& compiler, const BackendRegistry& tools,
                             CompiledFunction& function) {
   std::vector<AlternativePlan> compiled;
@@ -356,10 +375,61 @@ Status compile_alternatives(RegionCompiler& compiler, const BackendRegistry& too
   return {};
 }
 
-/// Parts of a compile's time, by and large.
+Result<Plan> place_and_plan(PassRunner& passes, CompiledFunction& function, const CompileRequest& request,
+                            const std::optional<SavedPlan>& given) {
+  const PlanningProblem& problem = function.problem;
+  Placement placement;
+  TRY(passes.run(
+      "place_nodes", problem.graph,
+      [&]() -> Status {
+        placement = TRY(given ? with_context(place_by_plan(problem.graph, problem.targets, *given),
+                                             "plan '{}'", request.plan_path)
+                              : place_model(function, request));
+        return {};
+      },
+      [&] { return describe_placement(problem, placement); }));
+  // Invariant from here on: every node has exactly one target. A pass that adds a node must place it.
+  return make_plan(passes, problem, std::move(placement));
+}
+
+Status choose_and_compile_once(RegionCompiler& compiler, const CompileRequest& request,
+                               const BackendRegistry& tools, const std::optional<SavedPlan>& given,
+                               CompiledFunction& function) {
+  TRY(choose_measured_plan(compiler, request, tools, function));
+  if (given) TRY(take_given_stages(request, *given, function));
+  if (given) predict_given_plan(compiler, request, *given, function);
+  recall_regions(compiler, request, function);
+  // The plan is final from here on: it ships.
+  function.regions = TRY(compiler.compile(function.chosen.plan));
+  return compile_alternatives(compiler, tools, function);
+}
+
+/// Repeats the choice without the regions that plug-ins refused while they refuse more, and finally without
+/// any plug-in.
+Status choose_and_compile(RegionCompiler& compiler, const CompileRequest& request,
+                          const BackendRegistry& tools, const std::optional<SavedPlan>& given,
+                          CompiledFunction& function) {
+  constexpr int most_rounds = 6;
+  for (int round = 1;; ++round) {
+    const size_t refused = function.refused->all().size();
+    const Status compiled = choose_and_compile_once(compiler, request, tools, given, function);
+    const bool has_refused = function.refused->all().size() > refused;
+    if (!has_refused || (compiled && round >= most_rounds)) return compiled;
+    if (round > most_rounds) return compiled;
+    if (round == most_rounds) function.refused->leave_out_all();
+    TRY(check_not_cancelled(tools));
+    PassRunner quiet = PassRunner::quiet(request, tools);
+    function.chosen =
+        ChosenPlan{.plan = TRY(place_and_plan(quiet, function, request, given)), .report = std::nullopt};
+    function.regions = {};
+    function.alternatives.clear();
+  }
+}
+
+/// Rough shares of a compile's time.
 constexpr double passes_take = 1, regions_take = 15, emitting_takes = 0.5;
 
-/// Graph -> Placement -> Plan -> CompiledRegions.
+/// Compiles one function: Graph -> Placement -> Plan -> CompiledRegions.
 Result<CompiledFunction> compile_function(const std::string& name, const CompileRequest& request,
                                           const BackendRegistry& tools, const Progress& progress) {
   PassRunner passes(request, tools, progress.part(passes_take));
@@ -368,6 +438,7 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   PlanningProblem& problem = function.problem;
   function.name = name.empty() ? "main" : name;
   TRY(choose_targets(request, tools, problem));
+  function.refused->guard(problem);
 
   ImportedFunction imported = TRY(import_function(passes, name, problem.targets, request, tools));
   problem.graph = std::move(imported.graph);
@@ -375,34 +446,16 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   function.model_weights_bytes = imported.weights_bytes;
 
   const std::optional<SavedPlan> given = TRY(read_given_plan(function.name, request));
-  Placement placement;
-  TRY(passes.run(
-      "place_nodes", problem.graph,
-      [&]() -> Status {
-        placement = TRY(given ? with_context(place_by_plan(problem.graph, problem.targets, *given),
-                                             "plan '{}'", request.plan_path)
-                              : place_model(problem, request));
-        return {};
-      },
-      [&] { return describe_placement(problem, placement); }));
-  // From here every node has exactly one target. A pass that adds a node must place it.
-
-  function.chosen.plan = TRY(make_plan(passes, problem, std::move(placement)));
+  function.chosen.plan = TRY(place_and_plan(passes, function, request, given));
   if (passes.stopped() && !request.only_remembered) return function;
-  RegionCompiler compiler(problem, request, tools, compiling);
+  RegionCompiler compiler(problem, request, tools, compiling, *function.refused);
   if (request.only_remembered) {
     TRY(recall_costs(compiler, request, tools, function));
     if (given) TRY(take_given_stages(request, *given, function));
     recall_regions(compiler, request, function);
     return function;
   }
-  TRY(choose_measured_plan(compiler, request, tools, function));
-  if (given) TRY(take_given_stages(request, *given, function));
-  if (given) predict_given_plan(compiler, request, *given, function);
-  recall_regions(compiler, request, function);
-  // From here the plan is what ships.
-  function.regions = TRY(compiler.compile(function.chosen.plan));
-  TRY(compile_alternatives(compiler, tools, function));
+  TRY(choose_and_compile(compiler, request, tools, given, function));
   return function;
 }
 
@@ -429,7 +482,7 @@ Status write_plans(const CompileResult& result, const CompileRequest& request) {
   return write_plan_file(request.saved_plan_path, plans);
 }
 
-/// Of each function for the report; together they keep the limits.
+/// Measures each function on its own for the report, and checks the limits for all functions together.
 Status measure_functions(CompileResult& result, const std::vector<FunctionParts>& parts) {
   ConstantDigests digests;
   for (size_t i = 0; i < parts.size(); ++i)

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
-#include "plan/boundary_layouts.h"
+#include "plan/partition/boundary_layouts.h"
 
 namespace intarsia {
 
 RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequest& request,
-                               const BackendRegistry& tools, Progress progress)
+                               const BackendRegistry& tools, Progress progress, RefusedRegions& refused)
     : problem_(problem),
       request_(request),
       tools_(tools),
       progress_(std::move(progress)),
+      refused_(refused),
       tuning_(request, tools) {
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
@@ -28,6 +29,28 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
   const auto known = compiled_.find(key);
   if (known != compiled_.end() && (options_.is_loaded_next || !untried_.contains(key))) return &known->second;
   const PlacementTarget& target = problem_.targets[region.target];
+  Result<CompiledRegion> one = make_region(partition, number);
+  if (!one) {
+    const Error error = one.error();
+    refused_.add(problem_, partition, number, error, [&](const Partition& parts, size_t part) -> Status {
+      TRY(check_not_cancelled(tools_));
+      TRY(make_region(parts, part));
+      return {};
+    });
+    return with_context(Result<const CompiledRegion*>(tl::unexpected(error)),
+                        "region {} on {} (from node '{}')", number, target.name,
+                        problem_.graph.node(region.nodes[0]).name);
+  }
+  if (options_.is_loaded_next && target.backend->info().needs_framework)
+    untried_.insert(key);
+  else
+    untried_.erase(key);
+  return &compiled_.insert_or_assign(key, std::move(*one)).first->second;
+}
+
+Result<CompiledRegion> RegionCompiler::make_region(const Partition& partition, size_t number) {
+  const Region& region = partition.regions[number];
+  const PlacementTarget& target = problem_.targets[region.target];
   Graph part = extract_region(problem_.graph, partition, number);
   if (request_.strip_names) {
     for (Node& node : part.nodes) node.name.clear();
@@ -37,18 +60,10 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
   options_.threads = problem_.slots[target.slot].threads(request_.threads);
   options_.tuner = tuning_.tuner_for(target.backend->name());
   set_step_printer(*target.backend, part);
-  CompiledRegion one = TRY(with_kind(
-      ErrorKind::unsupported,
-      with_context(target.backend->compile(part, target.device, options_), "region {} on {} (from node '{}')",
-                   number, target.name, problem_.graph.node(region.nodes[0]).name)));
-  if (options_.is_loaded_next && target.backend->info().needs_framework)
-    untried_.insert(key);
-  else
-    untried_.erase(key);
-  return &compiled_.insert_or_assign(key, std::move(one)).first->second;
+  return with_kind(ErrorKind::unsupported, target.backend->compile(part, target.device, options_));
 }
 
-/// A region is named by its first node.
+/// Sets the printer of backend steps, which names a region by its first node.
 void RegionCompiler::set_step_printer(const Target& backend, const Graph& region) {
   options_.print_step = {};
   const std::string prefix = backend.name() + ".";

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "plan/plan_candidates.h"
+#include "plan/place/plan_candidates.h"
 
 namespace intarsia {
 namespace {
 
 double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
 
-/// The least time of everything on one target of the slot.
+/// Returns the shortest time of running everything on one target of the slot; nullopt if none was measured.
 std::optional<int64_t> find_time(const CompiledFunction& function, uint32_t slot) {
   std::optional<int64_t> least;
   if (!function.chosen.report) return least;
@@ -23,7 +23,7 @@ std::optional<int64_t> find_time(const CompiledFunction& function, uint32_t slot
   return least;
 }
 
-/// The slot runs the region, or a replica of its stage.
+/// Checks whether the slot runs the region or a replica of its stage.
 bool runs(const CompiledFunction& function, uint32_t slot, const Region& region) {
   const PlanningProblem& problem = function.problem;
   const std::vector<ChosenStage>& stages = function.chosen.stages;
@@ -61,7 +61,7 @@ std::vector<DeviceChoice> explain_devices(const CompiledFunction& function, cons
     if (choice.regions == 0) choice.why_not = why_not_used(function, slot);
     choices.push_back(std::move(choice));
   }
-  for (const OfferedDevice& device : request.automatic) {
+  for (const CandidateDevice& device : request.automatic) {
     if (std::ranges::find(choices, device.name, &DeviceChoice::device) != choices.end()) continue;
     choices.push_back({.device = device.name,
                        .why_not = device.why_not.empty() ? "no backend of these drives it" : device.why_not});

@@ -27,7 +27,7 @@ void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
     program.spaces.push_back(std::move(space));
   }
   for (const DeviceSlot& slot : problem.slots) {
-    program.spaces[slot.space]->kind = space_kind(slot.kind);
+    program.spaces[slot.space]->kind = slot.is_on_host ? host_space_kind : space_kind(slot.kind);
     auto entry = std::make_unique<fbs::SlotT>();
     entry->name = slot.name;
     entry->kind = slot.kind;
@@ -37,10 +37,10 @@ void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
   }
 }
 
-/// Slots that nobody asked for by name.
+/// Returns the names of slots that the user did not ask for by name.
 std::set<std::string> automatic_slots(const CompileRequest& request) {
   std::set<std::string> names;
-  for (const OfferedDevice& device : request.automatic) names.insert(device.name);
+  for (const CandidateDevice& device : request.automatic) names.insert(device.name);
   return names;
 }
 
@@ -71,7 +71,7 @@ uint64_t total_bytes(const std::vector<TensorView>& constants) {
   return bytes;
 }
 
-/// Everything of a program that grows with its functions. Numbers count over all of them.
+/// The parts of a program that grow with its functions. Numbers count over all of them.
 class ProgramEmitter {
  public:
   explicit ProgramEmitter(const CompileRequest& request) : request_(request) {}
@@ -92,7 +92,7 @@ class ProgramEmitter {
     return std::make_unique<fbs::FunctionT>(std::move(built.function));
   }
 
-  /// The regions of what is preferred come before those of all alternatives.
+  /// Adds all functions; the regions of preferred plans come before those of all alternatives.
   Status add_functions(const std::vector<FunctionParts>& functions) {
     describe_slots(functions[0].problem, program);
     for (const FunctionParts& parts : functions) program.functions.push_back(TRY(add(parts)));
@@ -112,8 +112,8 @@ class ProgramEmitter {
 
   fbs::ProgramT program;
   std::vector<TensorView> constants;
-  std::vector<std::string> blobs;  // by region
-  std::set<std::string> objects;   // ELF files
+  std::vector<std::string> blobs;  // indexed by region
+  std::set<std::string> objects;   // contents of ELF files
 
  private:
   void add_constants(const FunctionParts& parts, const BuiltFunction& built) {
@@ -128,6 +128,7 @@ class ProgramEmitter {
       auto stage = std::make_unique<fbs::StageT>();
       stage->slot = chosen.slot;
       stage->executors = chosen.executors;
+      stage->frames = static_cast<uint8_t>(chosen.frames);
       stage->predicted_ns = static_cast<uint64_t>(chosen.predicted.value_or(0));
       built.function.measured_ns = static_cast<uint64_t>(chosen.measured.value_or(0));
       stage->function = std::make_unique<fbs::FunctionT>(std::move(built.function));
@@ -149,7 +150,7 @@ class ProgramEmitter {
     }
   }
 
-  /// Regions with their constants.
+  /// Describes the regions and collects their constants.
   void describe_regions(const FunctionParts& parts, uint32_t first_node) {
     for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
       const CompiledRegion& region = parts.regions.regions[r];

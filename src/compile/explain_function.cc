@@ -1,4 +1,4 @@
-// The explanation of a model that was placed.
+// Explanation of a placed model.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 #include "compile/explanation.h"
 #include "graph/count_operations.h"
-#include "plan/stage_steps.h"
+#include "plan/place/mix_backends.h"
+#include "plan/stages/stage_steps.h"
 
 namespace intarsia {
 namespace {
@@ -45,14 +46,14 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
   return explained;
 }
 
-/// "halide@cpu + reference@cpu"
+/// Returns the targets of a plan: "halide@cpu + reference@cpu".
 std::string targets_of(const PlanningProblem& problem, const Plan& plan) {
   std::set<std::string> targets;
   for (const Region& region : plan.partition.regions) targets.insert(problem.targets[region.target].name);
   return fmt::format("{}", fmt::join(targets, " + "));
 }
 
-/// The memory that a region works in; the host's for -1.
+/// Returns the memory space that a region works in; the host's for -1.
 uint32_t memory_of_region(const CompiledFunction& function, int region) {
   if (region < 0) return host_memory;
   return function.problem
@@ -121,7 +122,7 @@ std::optional<int64_t> known_time(int64_t nanoseconds) {
   return nanoseconds < too_long ? std::optional(nanoseconds) : std::nullopt;
 }
 
-/// Targets for which some time is known.
+/// Returns the targets for which at least one time is known.
 std::vector<size_t> timed_targets(const SegmentCosts& costs, size_t count) {
   std::vector<size_t> targets;
   for (size_t t = 0; t < count; ++t) {
@@ -152,7 +153,7 @@ void explain_stretches(const CompiledFunction& function, Explanation& explanatio
 }
 
 void explain_plans(const PlanReport& report, Explanation& explanation) {
-  std::map<int64_t, ExplainedPlan> plans;  // equal times are those of one plan with several names
+  std::map<int64_t, ExplainedPlan> plans;  // keyed by time; equal times belong to one plan with several names
   const auto add = [&](std::optional<int64_t> time, const std::string& name) {
     if (!time) return;
     const auto [at, is_new] = plans.try_emplace(*time, name, *time);
@@ -168,7 +169,7 @@ void explain_plans(const PlanReport& report, Explanation& explanation) {
   for (const auto& [time, plan] : plans) explanation.plans.push_back(plan);
 }
 
-/// After the rest.
+/// Explains times; must run after the rest is filled in.
 void explain_costs(const CompiledFunction& function, Explanation& explanation) {
   const ChosenPlan& chosen = function.chosen;
   explanation.measured = chosen.measured;
@@ -210,6 +211,7 @@ std::vector<ExplainedStage> explain_stages(const CompiledFunction& function) {
     ExplainedStage& stage = stages.emplace_back();
     stage.slot = problem.slots[known.slot].name;
     stage.executors = known.executors;
+    stage.frames = known.frames;
     stage.predicted = known.predicted;
     stage.measured = known.measured;
     for (const Step& step : steps.steps)
@@ -252,7 +254,7 @@ Explanation explain_function(const CompiledFunction& function) {
 
 void find_takers(const PlanningProblem& problem, Explanation& explanation) {
   for (uint32_t i = 0; i < explanation.nodes.size(); ++i) {
-    // A backend is asked once for a model of device, however many slots it has.
+    // A backend is asked once per device model, however many slots it has.
     std::map<std::pair<const Target*, std::string_view>, bool> takes;
     for (const PlacementTarget& target : problem.targets) {
       const auto [known, is_new] = takes.try_emplace({target.backend, target.device.model()});

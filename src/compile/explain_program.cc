@@ -1,4 +1,4 @@
-// The explanation of a program, from its description.
+// Explanation of a program, from its description.
 #include <algorithm>
 #include <set>
 
@@ -23,7 +23,7 @@ ExplainedPort explain_port(const fbs::ValueT& value) {
   return port;
 }
 
-/// 0: not known.
+/// Converts a stored time; 0 means unknown.
 std::optional<int64_t> time_or_none(uint64_t nanoseconds) {
   return nanoseconds == 0 ? std::nullopt : std::optional(static_cast<int64_t>(nanoseconds));
 }
@@ -53,7 +53,7 @@ class FlowFinder {
   }
 
  private:
-  /// A value as it was made: before any copy, and by which region (-1: it is an input).
+  /// Original of a value before any copy, and the region that made it (-1 for an input).
   struct Source {
     uint32_t value = 0;
     int region = -1;
@@ -63,7 +63,7 @@ class FlowFinder {
     source_[to] = source_[from];
     const fbs::ValueT& value = *function_.values[from];
     const uint32_t to_space = function_.values[to]->space;
-    if (value.space == to_space) return;  // an input or constant that is an output, in the host's memory
+    if (value.space == to_space) return;  // an input or constant that is also an output, in host memory
     explanation_.copies.push_back({value.name, program_.spaces[value.space]->name,
                                    program_.spaces[to_space]->name, value_bytes(value)});
   }
@@ -83,14 +83,14 @@ class FlowFinder {
   const fbs::ProgramT& program_;
   const fbs::FunctionT& function_;
   Explanation& explanation_;
-  std::vector<Source> source_;  // one a value
+  std::vector<Source> source_;  // indexed by value
 };
 
 }  // namespace
 
 namespace {
 
-/// Regions of the functions themselves come before those of their alternatives.
+/// Counts the regions of the functions themselves, which come before those of their alternatives.
 size_t count_preferred_regions(const fbs::ProgramT& program) {
   uint32_t first_of_alternatives = static_cast<uint32_t>(program.regions.size());
   for (const auto& function : program.functions) {
@@ -104,10 +104,10 @@ size_t count_preferred_regions(const fbs::ProgramT& program) {
   return first_of_alternatives;
 }
 
-/// By space, as measure_memory counts.
+/// Returns the memory use by space, counted as measure_memory does, but without the sessions of stages.
 std::vector<MemoryUse> explain_memory(const fbs::ProgramT& program) {
   std::vector<MemoryUse> uses(program.spaces.size());
-  std::vector<std::set<uint64_t>> seen(uses.size());  // offsets of constants: equal ones are stored once
+  std::vector<std::set<uint64_t>> seen(uses.size());  // offsets: equal constants are stored once
   const auto add = [&](uint32_t space, uint32_t number) {
     const fbs::ConstantT& constant = *program.constants[number];
     if (constant.dtype == static_cast<uint8_t>(DType::string)) return;
@@ -135,6 +135,7 @@ ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& st
                            .regions = {},
                            .inputs = {},
                            .outputs = {},
+                           .frames = std::max<uint32_t>(stage.frames, 1),
                            .predicted = time_or_none(stage.predicted_ns),
                            .measured = time_or_none(stage.function->measured_ns)};
   for (const auto& step : stage.function->steps)
@@ -164,7 +165,7 @@ Explanation explain_program(const MappedProgram& mapped) {
       region.constants_bytes += program.constants[constant]->bytes;
   }
   for (const auto& note : program.nodes) {
-    if (note->region >= explanation.regions.size()) continue;  // of an alternative, or no region runs it
+    if (note->region >= explanation.regions.size()) continue;  // part of an alternative, or run by no region
     explanation.regions[note->region].nodes.push_back(explanation.nodes.size());
     explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region});
   }

@@ -4,17 +4,11 @@
 
 #include "base/cpu_level.h"
 #include "compile/emit_program.h"
+#include "plan/costs/plan_keys.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
-
-/// What its copies are kept under: with another version of its plug-in, or with times that the plug-in
-/// declares, a device is another one.
-std::string link_end(const DeviceSlot& slot) {
-  if (slot.plugin_version.empty()) return slot.device;
-  return slot.device + " " + slot.plugin_version + slot.declared_times;
-}
 
 Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& plan,
                                  const CompiledRegions& regions, const CompileRequest& request) {
@@ -26,7 +20,8 @@ Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& pla
   return file;
 }
 
-/// By the narrowest floats that the model computes in: backends keep more digits of some values in between.
+/// Returns the tolerance for the narrowest floats that the model computes in: backends keep more digits of
+/// some intermediate values.
 double tolerated_difference(const Graph& graph) {
   double tolerated = 1e-3;
   for (const Value& value : graph.values) {
@@ -37,8 +32,8 @@ double tolerated_difference(const Graph& graph) {
   return tolerated;
 }
 
-/// How far its values are believed: all in the framework that the model came from, all in our own backends,
-/// or else.
+/// Trust in a plan's values: all from the framework that the model came from, all from our own backends, or
+/// neither.
 enum class Trust { none, own, original };
 
 Trust trust_in(const PlanningProblem& problem, const Plan& plan) {
@@ -68,7 +63,8 @@ bool uses_framework(const PlanningProblem& problem, const Plan& plan) {
   });
 }
 
-/// In nodes: generating code takes long, handing a region over to a framework does not.
+/// Estimates the compile effort in nodes: generating code takes long, handing a region to a framework does
+/// not.
 double compiling_takes(const PlanningProblem& problem, const Plan& plan) {
   double nodes = 1;
   for (const Region& region : plan.partition.regions) {
@@ -78,8 +74,8 @@ double compiling_takes(const PlanningProblem& problem, const Plan& plan) {
   return nodes;
 }
 
-/// Shows how plans are compiled, each a part, and then compared. How often this happens is not known before:
-/// each time takes most of what is left.
+/// Progress of compiling plans, one part each, and then comparing them. The number of measurements is unknown
+/// in advance, so each takes most of the progress that is left.
 class Measurement {
  public:
   Measurement(RegionCompiler& compiler, const PlanningProblem& problem, const std::vector<const Plan*>& plans)
@@ -99,7 +95,7 @@ class Measurement {
 
  private:
   static constexpr double most = 0.8;
-  static constexpr double comparing_takes = 0.2;  // of the time that compiling takes
+  static constexpr double comparing_takes = 0.2;  // fraction of the compile time
   RegionCompiler& compiler_;
   const PlanningProblem& problem_;
   Progress all_, own_;
@@ -117,11 +113,11 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
     progress.begin(*plan);
     compiled.push_back(compiler.compile_to_measure(*plan));
   }
-  // What is interrupted says nothing of a plan.
+  // An interruption says nothing about a plan.
   TRY(check_not_cancelled(tools));
   const auto may_go_on = [&] { return compiler.tuning().may_go_on(); };
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
-  // What fails here (a full disk) says nothing of a plan, either. Files exist for as short a time as can be.
+  // A failure here (a full disk) says nothing about a plan either. Files exist as briefly as possible.
   std::vector<TemporaryFile> files;
   TimingOptions options{
       .threads = request.threads, .rtol = tolerated_difference(problem.graph), .may_go_on = may_go_on};
@@ -151,10 +147,10 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
 Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler,
                               const CompileRequest& request, const BackendRegistry& tools) {
   CostTable& costs = *compiler.tuning().costs();
-  if (const auto known = costs.find_link(link_end(from), link_end(to))) return *known;
+  if (const auto known = costs.find_link(link_key(from), link_key(to))) return *known;
   if (request.only_remembered) return fail("copies were not timed on this machine");
   const LinkCost link = TRY(tools.time_link(from.device, to.device));
-  costs.add_link(link_end(from), link_end(to), link);
+  costs.add_link(link_key(from), link_key(to), link);
   return link;
 }
 

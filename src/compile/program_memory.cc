@@ -15,7 +15,7 @@ size_t bytes_of(const Value& value) {
   return dtype_bytes(value.type.dtype, static_cast<size_t>(element_count(*shape)));
 }
 
-/// The most bytes of values that are alive at once and that nothing outside of the region sees.
+/// Returns the peak bytes of values alive at once that nothing outside the region sees.
 size_t peak_within(const Graph& graph, const Region& region, const Boundary& boundary) {
   std::map<ValueId, size_t> last_use;
   for (size_t i = 0; i < region.nodes.size(); ++i) {
@@ -37,7 +37,7 @@ size_t peak_within(const Graph& graph, const Region& region, const Boundary& bou
   return most;
 }
 
-/// As in the model, each once.
+/// Returns the constants of a region as in the model, each once.
 std::vector<Tensor> constants_of(const Graph& graph, const Region& region) {
   std::set<ValueId> seen;
   std::vector<Tensor> constants;
@@ -55,7 +55,7 @@ double total_bytes(const std::vector<Tensor>& constants) {
   return bytes;
 }
 
-/// What was placed in each space so far.
+/// Memory placed in each space so far.
 class MemoryCounter {
  public:
   MemoryCounter(size_t spaces, ConstantDigests& digests) : uses_(spaces), seen_(spaces), digests_(digests) {}
@@ -75,17 +75,18 @@ class MemoryCounter {
 
  private:
   std::vector<MemoryUse> uses_;
-  std::vector<std::set<std::pair<uint64_t, size_t>>> seen_;  // by space: digest and bytes
+  std::vector<std::set<std::pair<uint64_t, size_t>>> seen_;  // digest and bytes, by space
   ConstantDigests& digests_;
 };
 
-/// By space: what all replicas of all stages have together.
+/// Returns, by space, the arena bytes of all sessions of all stages together.
 Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts) {
   std::vector<uint64_t> bytes(parts.problem.spaces.size());
   for (size_t i = 0; i < parts.stages.size(); ++i) {
     const BuiltFunction built = TRY(build_stage(parts, i, 0, 0));
+    const size_t sessions = parts.stages[i].executors.size() * parts.stages[i].frames;
     for (size_t space = 0; space < bytes.size(); ++space)
-      bytes[space] += parts.stages[i].executors.size() * built.function.arena_bytes[space];
+      bytes[space] += sessions * built.function.arena_bytes[space];
   }
   return bytes;
 }
@@ -116,7 +117,8 @@ Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& 
   return counter.take();
 }
 
-Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan) {
+Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
+                                                    const std::vector<ChosenStage>& stages) {
   std::vector<bool> is_new;
   for (size_t r = 0; r < plan.partition.regions.size(); ++r)
     is_new.push_back(compiler_.find(plan.partition, r) == nullptr);
@@ -133,7 +135,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan) {
     constants.measured += total_bytes(compiled.regions[r].constants);
     constants.estimated += total_bytes(constants_of(problem_.graph, region));
   }
-  return measure_memory({{function_, problem_, plan, compiled, std::nullopt, {}}}, digests_);
+  return measure_memory({{function_, problem_, plan, compiled, std::nullopt, {}, {}, stages}}, digests_);
 }
 
 CompiledRegion MemoryMeter::guess_region(const Partition& partition, size_t number) const {
@@ -154,7 +156,7 @@ double MemoryMeter::scale(const Proportions& proportions, const Region& region, 
 
 Result<std::vector<MemoryUse>> MemoryMeter::estimate(const Plan& plan) {
   CompiledRegions regions;
-  std::vector<double> growth(problem_.spaces.size(), 0);  // of constants, where they are rearranged
+  std::vector<double> growth(problem_.spaces.size(), 0);  // growth of constants by rearranging them
   for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
     const Region& region = plan.partition.regions[r];
     CompiledRegion& filled = regions.regions.emplace_back();

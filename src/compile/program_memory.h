@@ -1,4 +1,4 @@
-// What programs take of memories, before they are written.
+// Memory use of programs that are not written yet.
 #pragma once
 
 #include <map>
@@ -9,32 +9,34 @@
 
 namespace intarsia {
 
-/// Of constants, which outlive this; each is read once.
+/// Digests of constants, which outlive this object; each constant is read once.
 class ConstantDigests {
  public:
   uint64_t digest(const TensorView& constant);
 
  private:
-  std::map<std::pair<const void*, size_t>, uint64_t> known_;  // by address and bytes
+  std::map<std::pair<const void*, size_t>, uint64_t> known_;  // keyed by address and bytes
 };
 
-/// By space: the constants of all functions, equal ones once, as binding places them, and the largest of
-/// their arenas, which a session has one of, or of those of all stages together, where that is more.
-/// Alternatives do not count: they run instead.
+/// Measures the memory use of each space: the constants of all functions, with equal ones counted once, as
+/// binding places them; and the largest of their arenas, since a session has one, or those of all stages
+/// together if that is more. Alternatives do not count, since they run instead.
 Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& functions,
                                               ConstantDigests& digests);
 
-/// What plans of one function take. What it is made with outlives it.
+/// Memory meter for plans of one function. Its constructor arguments outlive it.
 class MemoryMeter {
  public:
   MemoryMeter(const std::string& function, const PlanningProblem& problem, RegionCompiler& compiler)
       : function_(function), problem_(problem), compiler_(compiler) {}
 
-  /// Compiles the plan.
-  Result<std::vector<MemoryUse>> measure(const Plan& plan);
+  /// Compiles the plan and measures it. With stages, measures what the sessions of all their executors need
+  /// together.
+  Result<std::vector<MemoryUse>> measure(const Plan& plan, const std::vector<ChosenStage>& stages = {});
 
-  /// Of regions that no plan had so far constants count as in the model, and workspaces as the most bytes of
-  /// values within that are alive at once, each in proportion to what was estimated and measured before.
+  /// Estimates without compiling. For regions not compiled yet, constants count as in the model and
+  /// workspaces as the peak bytes of values alive within, each scaled by the ratio of earlier measurements to
+  /// their estimates.
   Result<std::vector<MemoryUse>> estimate(const Plan& plan);
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Names come from files: bytes that are not UTF-8 become a replacement character.
+/// Prints JSON. Names come from files: bytes that are not UTF-8 become a replacement character.
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 Json number_or_null(std::optional<uint64_t> number) { return number ? Json(*number) : Json(nullptr); }
@@ -115,6 +115,7 @@ Json stages_json(const Explanation& explanation) {
   for (const ExplainedStage& stage : explanation.stages)
     list.push_back({{"slot", stage.slot},
                     {"executors", stage.executors},
+                    {"frames", stage.frames},
                     {"regions", stage.regions},
                     {"inputs", stage.inputs},
                     {"outputs", stage.outputs},
@@ -123,7 +124,7 @@ Json stages_json(const Explanation& explanation) {
   return list;
 }
 
-/// What choosing stages came to.
+/// Outcome of choosing stages.
 Json throughput_json(const CompiledFunction& function) {
   if (!function.stage_report) return nullptr;
   const StageReport& report = *function.stage_report;
@@ -155,7 +156,7 @@ Json size_json(const std::optional<ProgramSize>& size) {
           {"text", print_size(*size)}};
 }
 
-/// {"halide@cpu": 0.12, "onnxruntime@cpu": null}
+/// Times by target: {"halide@cpu": 0.12, "onnxruntime@cpu": null}.
 Json times_json(const Explanation& explanation, const std::vector<std::optional<int64_t>>& times) {
   Json json = Json::object();
   for (size_t t = 0; t < times.size(); ++t) json[explanation.targets[t]] = milliseconds_or_null(times[t]);
@@ -218,7 +219,7 @@ Json codegen_json(const CodegenReport& codegen) {
 
 Json plan_json(const PlanReport& plan) {
   static const char* const names[] = {"as_placed", "dissolved", "single_backend",
-                                      "mixed"};  // in the order of Shipped
+                                      "mixed"};  // same order as Shipped
   return {{"shipped", names[static_cast<int>(plan.shipped)]},
           {"backend", plan.single.empty() ? Json(nullptr) : Json(plan.single)},
           {"dissolved_regions", plan.dissolved},
@@ -231,6 +232,17 @@ Json plan_json(const PlanReport& plan) {
           {"regions_measured", plan.regions_measured},
           {"regions_remembered", plan.regions_remembered},
           {"disabled_reason", plan.disabled_reason.empty() ? Json(nullptr) : Json(plan.disabled_reason)}};
+}
+
+Json refused_regions_json(const RefusedRegions& refused) {
+  Json list = Json::array();
+  for (const RefusedRegion& region : refused.all())
+    list.push_back({{"target", region.target},
+                    {"nodes", region.nodes},
+                    {"left_out", region.left_out},
+                    {"first", region.first},
+                    {"why", region.why}});
+  return list;
 }
 
 Json single_backend_json(const PlanReport& plan) {
@@ -274,6 +286,9 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["tuning"] = tuning_json(function.regions.tuning);
   json["code_generation"] = codegen_json(function.regions.codegen);
   json["plan"] = plan ? plan_json(*plan) : Json(nullptr);
+  json["refused_regions"] = refused_regions_json(*function.refused);
+  json["notes"] = function.notes;
+  for (const std::string& note : function.refused->notes()) json["notes"].push_back(note);
   json["predicted_ms"] = milliseconds_or_null(function.chosen.predicted);
   json["measured_ms"] = milliseconds_or_null(function.chosen.measured);
   json["single_backend_ms"] = plan && plan->measured ? single_backend_json(*plan) : Json(nullptr);

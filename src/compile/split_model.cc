@@ -5,15 +5,16 @@
 
 #include "base/output_file.h"
 #include "onnx/write_onnx_model.h"
-#include "plan/boundary_layouts.h"
-#include "plan/cut_graph.h"
+#include "plan/partition/boundary_layouts.h"
+#include "plan/partition/partition_graph.h"
+#include "plan/stages/cut_graph.h"
 
 namespace intarsia {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A region a stage.
+/// Makes one region per stage.
 Partition partition_by_stage(const Graph& graph, const std::vector<uint32_t>& stage_of) {
   std::vector<Region> regions;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
@@ -26,7 +27,7 @@ Partition partition_by_stage(const Graph& graph, const std::vector<uint32_t>& st
 std::string name_of(size_t stage) { return fmt::format("stage{}", stage); }
 std::string port_of(size_t stage, const std::string& value) { return name_of(stage) + "." + value; }
 
-/// The JSON file of a pipeline (docs/pipelines.md).
+/// Returns the JSON file of a pipeline (docs/pipelines.md).
 Json describe_pipeline(const Graph& graph, const Partition& partition) {
   Json stages = Json::array(), connections = Json::array(), inputs = Json::object(), outputs = Json::object();
   for (size_t s = 0; s < partition.regions.size(); ++s) {
@@ -58,7 +59,7 @@ Status write_whole(const std::filesystem::path& path, std::string_view text) {
   return file.commit();
 }
 
-/// A pipeline gives what stages make.
+/// Checks that stages compute all outputs, since a pipeline returns only such values.
 Status check_outputs(const Graph& graph) {
   for (ValueId output : graph.outputs) {
     if (graph.value(output).producer == no_node)

@@ -5,49 +5,44 @@
 
 #include "passes/remove_dead_nodes.h"
 #include "passes/translated.h"
+#include "target/forwarding_target.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
 
-class TranslatingTarget : public Target {
+class TranslatingTarget : public ForwardingTarget {
  public:
   TranslatingTarget(std::unique_ptr<Target> target, Evaluate evaluate)
-      : Target(target->info()), target_(std::move(target)), evaluate_(std::move(evaluate)) {}
-
-  std::string version() const override { return target_->version(); }
-  bool hands_over(const ValueType& type) const override { return target_->hands_over(type); }
+      : ForwardingTarget(*target), owned_(std::move(target)), evaluate_(std::move(evaluate)) {}
 
   Support supports(const Graph& graph, NodeId id, const TargetDevice& device) const override {
-    if (!is_tensorflow(graph.node(id))) return target_->supports(graph, id, device);
+    if (!is_tensorflow(graph.node(id))) return target_.supports(graph, id, device);
     const Result<Graph> translated = simplify(translated_node(graph, id, evaluate_, Weights::kept));
     if (!translated) return Support::refused(translated.error().message);
     for (uint32_t i = 0; i < translated->nodes.size(); ++i) {
-      if (const Support answer = target_->supports(*translated, NodeId{i}, device); !answer.yes)
-        return answer;
+      if (const Support answer = target_.supports(*translated, NodeId{i}, device); !answer.yes) return answer;
     }
     return Support::supported();
   }
 
-  /// Nodes of TensorFlow are in the groups of what they are translated to.
+  /// Assigns TensorFlow nodes to the groups of their translations.
   Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
-    if (!info().has_groups || !needs_translation(graph)) return target_->groups(graph, device);
+    if (!info().has_groups || !needs_translation(graph)) return target_.groups(graph, device);
     const std::vector<NodeId> nodes = translatable_nodes(graph);
     const Graph part = extract_subgraph(graph, nodes, BoundaryFinder(graph).find(nodes));
     const Graph translated = TRY(translate(part));
-    return groups_by_name(graph, translated, TRY(target_->groups(translated, device)));
+    return groups_by_name(graph, translated, TRY(target_.groups(translated, device)));
   }
-
-  Status infer_types(Graph& graph, NodeId node) const override { return target_->infer_types(graph, node); }
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
-    return needs_translation(region) ? target_->compile(TRY(translate(region)), device, options)
-                                     : target_->compile(region, device, options);
+    return needs_translation(region) ? target_.compile(TRY(translate(region)), device, options)
+                                     : target_.compile(region, device, options);
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
-    return target_->output_layouts(needs_translation(region) ? TRY(translate(region)) : region);
+    return target_.output_layouts(needs_translation(region) ? TRY(translate(region)) : region);
   }
 
  private:
@@ -62,7 +57,7 @@ class TranslatingTarget : public Target {
     }
     return nodes;
   }
-  /// Translated nodes have the names of their sources. Groups that share a source are one.
+  /// Maps groups back by the source names that translated nodes keep. Groups that share a source are merged.
   static std::vector<size_t> groups_by_name(const Graph& graph, const Graph& translated,
                                             std::vector<size_t> group_of) {
     std::map<std::string_view, size_t> group_of_name;
@@ -85,12 +80,12 @@ class TranslatingTarget : public Target {
     return simplify(translated_region(region, evaluate_));
   }
 
-  /// No more nodes than needed.
+  /// Removes nodes that are not needed.
   static Result<Graph> simplify(Result<Graph> translated) {
     Graph graph = TRY(std::move(translated));
     for (ValueId& output : graph.outputs) {
       if (!graph.value(output).constant) continue;
-      // An output must be made by a node, also one that turned out to be known.
+      // A node must make each output, even one that turned out to be constant.
       const std::string name = graph.value(output).name;
       graph.value(output).name = name + "/constant";
       const ValueId made = graph.add_value(name, graph.value(output).type);
@@ -101,7 +96,7 @@ class TranslatingTarget : public Target {
     return graph;
   }
 
-  std::unique_ptr<Target> target_;
+  std::unique_ptr<Target> owned_;
   Evaluate evaluate_;
 };
 

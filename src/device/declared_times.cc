@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double most_us = 3.6e9;  // an hour
+constexpr double most_us = 3.6e9;  // 1 hour
 
 Result<double> read_number(const Json& json, const std::string& what, double least) {
   const double number = json.is_number() ? json.get<double>() : std::nan("");
@@ -38,6 +38,13 @@ Status read_link(const Json& json, DeclaredTimes& times) {
   return {};
 }
 
+Result<uint32_t> read_queues(const Json& json) {
+  constexpr uint32_t most = 64;
+  const bool is_number = json.is_number_unsigned();
+  if (is_number && json.get<uint64_t>() >= 1 && json.get<uint64_t>() <= most) return json.get<uint32_t>();
+  return fail("\"queues\": got {}, want a number from 1 to {}", json.dump(), most);
+}
+
 Result<DeclaredTimes> read(const Json& json) {
   DeclaredTimes times;
   if (!json.is_object()) return fail("want a JSON object");
@@ -50,8 +57,11 @@ Result<DeclaredTimes> read(const Json& json) {
       times.default_us = TRY(read_number(part, "\"default\"", 0));
     else if (name == "link")
       TRY(read_link(part, times));
+    else if (name == "queues")
+      times.queues = TRY(read_queues(part));
     else
-      return fail("unknown key \"{}\"; want \"nodes\", \"regions\", \"default\" or \"link\"", name);
+      return fail("unknown key \"{}\"; want \"nodes\", \"regions\", \"default\", \"link\" or \"queues\"",
+                  name);
   }
   return times;
 }

@@ -1,4 +1,4 @@
-// What a simulated device says that its work takes.
+// Declared times of work on a simulated device.
 #pragma once
 
 #include <map>
@@ -11,23 +11,25 @@
 
 namespace intarsia {
 
-/// A JSON file, in microseconds:
+/// Contents of a JSON file, in microseconds:
 ///   {"nodes": {"conv1": 120, "relu1": 5}, "regions": {"pool": 80}, "default": 1,
-///    "link": {"latency_us": 10, "gbps": 5}}
-/// All parts are optional. `regions` are named by their first source node and take precedence; `default` is
-/// of nodes that are not named.
+///    "link": {"latency_us": 10, "gbps": 5}, "queues": 2}
+/// All parts are optional. `regions` are named by their first source node and take precedence; `default`
+/// applies to nodes that are not named.
 struct DeclaredTimes {
-  std::string path;  // of the file
+  std::string path;  // path of the file
   std::map<std::string, double, std::less<>> nodes, regions;
   std::optional<double> default_us;
-  std::optional<double> latency_us, gbps;  // of the link
+  std::optional<double> latency_us, gbps;  // latency and bandwidth of the link
+  uint32_t queues = 1;                     // number of regions that it runs at once
 
-  /// Nanoseconds of each of a region's source nodes; of a region that is named, all at the first. Error: one
-  /// of them has no time.
+  /// Returns the nanoseconds of each source node of a region; a named region has its whole time at the first.
+  /// Error: a node has no time.
   Result<std::vector<int64_t>> of_nodes(std::span<const std::string> source_nodes) const;
 };
 
-/// Errors: the file is not there or not JSON, an unknown key, a time that is not a number of at least 0.
+/// Reads the file. Errors: it is not there or not JSON, an unknown key, a time that is not a number of at
+/// least 0.
 Result<DeclaredTimes> read_declared_times(const std::string& path);
 
 }  // namespace intarsia

@@ -7,6 +7,7 @@
 
 #include "device/cuda_devices.h"
 #include "device/cuda_executor.h"
+#include "device/declared_times.h"
 #include "device/opencl_devices.h"
 #include "device/opencl_executor.h"
 #include "device/plugin_device.h"
@@ -16,24 +17,15 @@
 namespace intarsia {
 namespace {
 
-/// Those of the text, which is in the name of the device.
-Result<CoreSet> read_cores(const std::string& name, std::string_view text) {
-  CoreSet cores = TRY(with_context(CoreSet::parse(text), "device '{}'", name));
-  const CoreSet allowed = CoreSet::of_this_thread();
-  if (!allowed.contains(cores))
-    return fail(ErrorKind::not_found, "device '{}': this process may use the CPUs {}; bind to some of these",
-                name, allowed.text());
-  return cores;
-}
-
-/// The host's cores, or those after "cpu:".
+/// Makes an executor on all host cores, or on those after "cpu:".
 Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
   if (name == "cpu") return std::make_shared<Executor>(name, "cpu", host_memory_space());
-  return std::make_shared<Executor>(name, "cpu", host_memory_space(),
-                                    TRY(read_cores(name, std::string_view(name).substr(4))));
+  return std::make_shared<Executor>(
+      name, "cpu", host_memory_space(),
+      TRY(with_context(usable_cores(std::string_view(name).substr(4)), "device '{}'", name)));
 }
 
-/// The N of "sim:N", "opencl:N" and "cuda:N", up to a question mark.
+/// Reads the N of "sim:N", "opencl:N" and "cuda:N", up to a question mark.
 Result<size_t> read_number(const std::string& name) {
   const size_t colon = name.find(':'), mark = std::min(name.find('?'), name.size());
   const std::string number = name.substr(colon + 1, mark - colon - 1);
@@ -44,7 +36,12 @@ Result<size_t> read_number(const std::string& name) {
   return static_cast<size_t>(std::stoul(number));
 }
 
-/// "opencl:N", and "opencl:N?cores=0-1" to be held to these.
+/// Returns the text behind the question mark.
+std::string_view settings_of(std::string_view name) {
+  return name.substr(std::min(name.find('?'), name.size() - 1) + 1);
+}
+
+/// Makes the device "opencl:N" or, pinned to cores, "opencl:N?cores=0-1".
 Result<std::shared_ptr<Executor>> make_opencl_device(const std::string& name) {
   constexpr std::string_view setting = "?cores=";
   TRY(read_number(name));
@@ -54,10 +51,11 @@ Result<std::shared_ptr<Executor>> make_opencl_device(const std::string& name) {
   if (!settings.starts_with(setting))
     return fail("device '{}': an OpenCL device has one setting, as in {}?cores=0-1", name,
                 name.substr(0, mark));
-  return make_opencl_executor(name, TRY(read_cores(name, settings.substr(setting.size()))));
+  return make_opencl_executor(
+      name, TRY(with_context(usable_cores(settings.substr(setting.size())), "device '{}'", name)));
 }
 
-/// A device of OpenVINO's, which copies from and to the host's memory itself.
+/// Makes an OpenVINO device, which copies from and to host memory itself.
 Result<std::shared_ptr<Executor>> make_openvino_executor(const std::string& name) {
   const std::string device = name.substr(name.find(':') + 1);
   const bool is_name = !device.empty() && std::ranges::all_of(device, [](char c) {
@@ -75,18 +73,20 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
     return with_context(make_cuda_executor(name, TRY(read_number(name))), "device '{}'", name);
   if (name.starts_with("openvino:")) return make_openvino_executor(name);
   if (name.starts_with("sim:")) {
-    const size_t mark = std::min(name.find('?'), name.size());
     TRY(read_number(name));
-    const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
+    const auto settings = parse_sim_settings(settings_of(name));
     return make_sim_executor(name, TRY(with_context(settings, "device '{}'", name)));
   }
   if (name.ends_with(declared_setting)) {
     if (const auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr)
       return with_context(make_declared_executor(name, *plugin), "device '{}'", name);
   }
-  if (auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr && !name.contains('?'))
-    return with_context(make_plugin_executor(name, std::move(plugin), TRY(read_number(name))), "device '{}'",
-                        name);
+  if (auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr) {
+    const auto settings =
+        TRY(with_context(read_plugin_settings(*plugin, settings_of(name)), "device '{}'", name));
+    return with_context(make_plugin_executor(name, std::move(plugin), TRY(read_number(name)), settings),
+                        "device '{}'", name);
+  }
   const Status plugins = check_plugins_of_environment();
   return fail(ErrorKind::not_found,
               "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device; on "
@@ -106,7 +106,7 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
   std::lock_guard lock(mutex);
   std::erase_if(devices, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Executor>& known = devices[name];
-  if (std::shared_ptr<Executor> device = known.lock()) return device;
+  if (std::shared_ptr<Executor> device = known.lock(); device != nullptr && !device->is_lost()) return device;
   const Result<std::shared_ptr<Executor>> device = make_new(name);
   if (device) {
     known = *device;
@@ -114,6 +114,20 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
     devices.erase(name);
   }
   return device;
+}
+
+Result<uint32_t> count_queues(const std::string& name) {
+  const auto count = [&]() -> Result<uint32_t> {
+    if (name.starts_with("sim:")) {
+      const SimSettings settings = TRY(parse_sim_settings(settings_of(name)));
+      return settings.times.empty() ? 1 : TRY(read_declared_times(settings.times)).queues;
+    }
+    const auto plugin = find_plugin(name.substr(0, name.find(':')));
+    if (plugin == nullptr) return 1;
+    TRY(read_plugin_settings(*plugin, settings_of(name)));
+    return plugin->runtime().compute_queues;
+  };
+  return with_context(count(), "device '{}'", name);
 }
 
 DeviceFeatures device_features(const std::string& name) {

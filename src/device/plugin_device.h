@@ -1,6 +1,7 @@
-// A device of a plug-in: open, its memory, and what runs on it.
+// Device of a plug-in: opening it, its memory, and its executor.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,15 +10,16 @@
 #include "device/executor.h"
 #include "plugin/plugin_call.h"
 #include "plugin/plugin_library.h"
+#include "plugin/plugin_options.h"
 
 namespace intarsia {
 
-/// Closed when the last that uses it is gone: executables, memory, executors.
+/// Open device, closed with its last user: executables, memory, executors.
 class PluginDevice {
  public:
   static Result<std::shared_ptr<const PluginDevice>> open(const std::string& name,
-                                                          std::shared_ptr<const Plugin> plugin,
-                                                          size_t number);
+                                                          std::shared_ptr<const Plugin> plugin, size_t number,
+                                                          const std::vector<PluginSetting>& settings);
   ~PluginDevice();
   PluginDevice(const PluginDevice&) = delete;
   PluginDevice& operator=(const PluginDevice&) = delete;
@@ -26,8 +28,10 @@ class PluginDevice {
   const Plugin& plugin() const { return *plugin_; }
   const intarsia_plugin_runtime& runtime() const { return plugin_->runtime(); }
   intarsia_plugin_device handle() const { return handle_; }
+  /// Whether a call reported the device as lost.
+  bool is_lost() const { return is_lost_; }
 
-  /// `call(message)`, a function of the runtime, whose name is `what`.
+  /// Calls `call(message)`, a function of the runtime named `what`.
   template <typename Call>
   Status call(const char* what, Call&& call) const {
     TRY(check_process());
@@ -35,7 +39,7 @@ class PluginDevice {
     return check(what, call(message.get()), message);
   }
 
-  /// `call(event, message)`, waited for.
+  /// Calls `call(event, message)` and waits for the event.
   template <typename Call>
   Status call_and_wait(const char* what, Call&& call) const {
     TRY(check_process());
@@ -45,14 +49,14 @@ class PluginDevice {
     return event == nullptr ? begun : finish(what, begun, event);
   }
 
-  /// `free()`, a call that cannot fail. A copy of the process by fork() frees nothing: the plug-in's threads
-  /// are in the other.
+  /// Calls `free()`, which cannot fail. A forked copy of the process frees nothing, as it lacks the plug-in's
+  /// threads.
   template <typename Free>
   void release(Free&& free) const {
     if (is_in_its_process()) free();
   }
 
-  /// Its answer has something that cannot be.
+  /// Makes the error for an impossible answer of the plug-in.
   tl::unexpected<Error> wrong_answer(const char* what, const std::string& why) const;
 
  private:
@@ -66,31 +70,38 @@ class PluginDevice {
   std::shared_ptr<const Plugin> plugin_;
   intarsia_plugin_device handle_;
   uint32_t forks_;
+  mutable std::atomic<bool> is_lost_{false};
 };
 
-/// An executor whose space is the device's memory.
+/// Executor whose space is the device's memory, which may be the host's.
 class PluginExecutor : public Executor {
  public:
   explicit PluginExecutor(std::shared_ptr<const PluginDevice> device);
   const std::shared_ptr<const PluginDevice>& device() const { return device_; }
+  bool is_lost() const override { return device_->is_lost(); }
+  uint32_t queues() const override { return device_->runtime().compute_queues; }
 
  private:
   std::shared_ptr<const PluginDevice> device_;
 };
 
-/// `name`: "toy_npu:0". Error: the plug-in has no such device, or cannot open it.
+/// Makes an executor of the name "toy_npu:0?power=low", with these settings. Errors: the plug-in has no such
+/// device, or cannot open it.
 Result<std::shared_ptr<Executor>> make_plugin_executor(const std::string& name,
-                                                       std::shared_ptr<const Plugin> plugin, size_t number);
+                                                       std::shared_ptr<const Plugin> plugin, size_t number,
+                                                       const std::vector<PluginSetting>& settings);
 
-/// In place of a device that this machine lacks, to time plans: it copies at the speed that the plug-in
-/// declares, and its regions take as long as declared and compute nothing. Named "toy_npu:0?declared".
+/// Suffix of the stand-in ("toy_npu:0?declared") for a device that this machine lacks, to time plans: it
+/// copies at the speed that the plug-in declares, and its regions take as long as declared and compute
+/// nothing.
 inline constexpr std::string_view declared_setting = "?declared";
-/// The device of this name; where it cannot be opened and its plug-in declares costs, what stands in for it.
+/// Returns the name itself or, if the device cannot be opened and its plug-in declares costs, that of its
+/// stand-in.
 std::string timed_device(const std::string& name);
-/// `name`: with the setting. Error: the plug-in declares no costs.
+/// Makes a stand-in; `name` includes the suffix. Error: the plug-in declares no costs.
 Result<std::shared_ptr<Executor>> make_declared_executor(const std::string& name, const Plugin& plugin);
 
-/// Those of all plug-ins that are loaded.
+/// Lists the devices of all loaded plug-ins.
 std::vector<DeviceInfo> list_plugin_devices();
 
 }  // namespace intarsia

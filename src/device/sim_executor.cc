@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <semaphore>
 
 #include "base/clock.h"
 #include "base/digest.h"
@@ -17,7 +18,8 @@
 namespace intarsia {
 namespace {
 
-/// Its handles are not addresses, like those of a real device: used as an address, one leads to no values.
+/// Memory whose handles, like those of a real device, are not addresses: used as an address, a handle leads
+/// to no values.
 struct SimMemory {
   std::shared_ptr<void> bytes;
 };
@@ -74,7 +76,7 @@ class SimMemorySpace : public MemorySpace {
     return {};
   }
 
-  /// When a copy that is requested now is under way.
+  /// Reserves the link for a copy requested now; returns the span of the copy.
   TimeSpan reserve_link(size_t bytes) {
     const auto takes =
         static_cast<int64_t>(settings_.latency_us * 1e3 + static_cast<double>(bytes) / settings_.gbps);
@@ -90,7 +92,7 @@ class SimMemorySpace : public MemorySpace {
   std::atomic<int64_t> link_free_at_ns_{0};
 };
 
-/// What the executable allocated becomes memory of the space.
+/// Turns memory that the executable allocated into memory of the space.
 void adopt(Output& output) {
   if (!output.dynamic || output.tensor.data == nullptr) return;
   auto memory =
@@ -99,10 +101,11 @@ void adopt(Output& output) {
   output.owner = std::move(memory);
 }
 
-/// Takes a declared time. A run whose inputs are those of the last one gives its results again.
+/// Executable whose runs take a declared time. A run with the inputs of the last one returns its results
+/// again.
 class TimedExecutable : public Executable {
  public:
-  /// `times`: nanoseconds of each source node.
+  /// Takes the nanoseconds of each source node in `times`.
   TimedExecutable(std::unique_ptr<Executable> region, std::span<const std::string> source_nodes,
                   std::vector<int64_t> times)
       : region_(std::move(region)),
@@ -111,7 +114,12 @@ class TimedExecutable : public Executable {
         nanoseconds_(std::reduce(times_.begin(), times_.end())) {}
 
   Status run(const RunContext& context) const override {
-    const int64_t begin = clock_nanoseconds();
+    TRY(run_from(clock_nanoseconds(), context));
+    return {};
+  }
+
+  /// Runs on a device that was free at `begin`; returns when it is free again.
+  Result<int64_t> run_from(int64_t begin, const RunContext& context) const {
     const std::optional<uint64_t> digest = digest_of(context);
     if (!give_again(context, digest)) {
       RunContext untraced = context;
@@ -119,9 +127,10 @@ class TimedExecutable : public Executable {
       TRY(region_->run(untraced));
       keep(context, digest);
     }
-    sleep_until(begin + nanoseconds_);
+    const int64_t end = std::max(begin + nanoseconds_, clock_nanoseconds());
+    sleep_until(end);
     if (context.trace != nullptr) report_nodes(*context.trace, begin);
-    return {};
+    return end;
   }
 
   size_t scratch_bytes(int threads) const override { return region_->scratch_bytes(threads); }
@@ -131,7 +140,8 @@ class TimedExecutable : public Executable {
     return tensor.data != nullptr && tensor.dtype != DType::string && tensor.dtype != DType::undefined;
   }
 
-  /// Nothing when there are values whose bytes say nothing, or whose size is not known before.
+  /// Returns the digest of the inputs; nullopt if some values have no plain bytes, or a size that is not
+  /// known in advance.
   static std::optional<uint64_t> digest_of(const RunContext& context) {
     Digest digest;
     for (const Input& input : context.inputs) {
@@ -174,9 +184,50 @@ class TimedExecutable : public Executable {
   std::vector<std::string> source_nodes_;
   std::vector<int64_t> times_;
   int64_t nanoseconds_;
-  mutable std::mutex mutex_;                          // for what follows
-  mutable std::optional<uint64_t> digest_;            // of the inputs of the last run
-  mutable std::vector<std::vector<std::byte>> kept_;  // its outputs
+  mutable std::mutex mutex_;                          // guards the members below
+  mutable std::optional<uint64_t> digest_;            // digest of the last run's inputs
+  mutable std::vector<std::vector<std::byte>> kept_;  // outputs of the last run
+};
+
+/// Compute queues of a device, with the declared time at which each became free: a device starts a waiting
+/// run as soon as the previous one has ended, however late its host learns of that.
+class ComputeQueues {
+ public:
+  explicit ComputeQueues(uint32_t count) : free_(count), free_since_ns_(count) {}
+
+  /// Loan of a queue; the constructor waits for one.
+  class Lent {
+   public:
+    explicit Lent(ComputeQueues& queues) : queues_(queues), asked_ns_(clock_nanoseconds()) {
+      queues_.free_.acquire();
+      const std::lock_guard lock(queues_.mutex_);
+      const auto longest = std::ranges::min_element(queues_.free_since_ns_);
+      begin_ns_ = end_ns_ = std::max(asked_ns_, *longest);
+      queues_.free_since_ns_.erase(longest);
+    }
+    ~Lent() {
+      {
+        const std::lock_guard lock(queues_.mutex_);
+        queues_.free_since_ns_.push_back(end_ns_);
+      }
+      queues_.free_.release();
+    }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+
+    /// Returns when the device starts.
+    int64_t begin_ns() const { return begin_ns_; }
+    void set_end(int64_t end_ns) { end_ns_ = end_ns; }
+
+   private:
+    ComputeQueues& queues_;
+    int64_t asked_ns_, begin_ns_ = 0, end_ns_ = 0;
+  };
+
+ private:
+  std::counting_semaphore<> free_;
+  std::mutex mutex_;
+  std::vector<int64_t> free_since_ns_;  // time, by free queue
 };
 
 class SimExecutor : public Executor {
@@ -185,7 +236,10 @@ class SimExecutor : public Executor {
               std::optional<DeclaredTimes> times)
       : Executor(name, kind, std::make_shared<SimMemorySpace>(name, settings)),
         settings_(settings),
-        times_(std::move(times)) {}
+        times_(std::move(times)),
+        queues_(queues()) {}
+
+  uint32_t queues() const override { return times_ ? times_->queues : 1; }
 
   Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
                                             std::span<const std::string> source_nodes) override {
@@ -194,7 +248,14 @@ class SimExecutor : public Executor {
     return std::make_unique<TimedExecutable>(std::move(region), source_nodes, std::move(times));
   }
 
+  /// Runs a region, at most as many at once as the device has queues.
   Status run(const Executable& executable, const RunContext& context) override {
+    ComputeQueues::Lent queue(queues_);
+    if (const auto* timed = dynamic_cast<const TimedExecutable*>(&executable)) {
+      queue.set_end(TRY(timed->run_from(queue.begin_ns(), context)));
+      for (Output& output : context.outputs) adopt(output);
+      return {};
+    }
     const int64_t begin = clock_nanoseconds();
     TRY(executable.run(context));
     for (Output& output : context.outputs) adopt(output);
@@ -206,6 +267,7 @@ class SimExecutor : public Executor {
  private:
   SimSettings settings_;
   std::optional<DeclaredTimes> times_;
+  ComputeQueues queues_;
 };
 
 }  // namespace

@@ -115,6 +115,7 @@ class ValueCopier {
       at->second = to_.add_value(value.name, value.type);
       to_.value(at->second).constant = value.constant;
       to_.value(at->second).folded = value.folded;
+      to_.value(at->second).quantization = value.quantization;
     }
     return at->second;
   }

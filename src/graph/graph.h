@@ -1,5 +1,5 @@
 // The only intermediate representation: nodes and values in dense arrays, referred to by ids. A Graph is a
-// value: it copies, compares and prints. Nodes are in topological order (verify_graph checks it).
+// value: it can be copied, compared and printed. Nodes are in topological order (verify_graph checks it).
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ inline constexpr ValueId no_value{0xffffffff};  // an omitted optional input or 
 constexpr size_t index(NodeId id) { return static_cast<size_t>(id); }
 constexpr size_t index(ValueId id) { return static_cast<size_t>(id); }
 
-/// What is known about a value. `shape` is absent while not even the rank is known. An opaque value
-/// (sequence, optional, map) is not a tensor: it only passes between nodes of one framework; `encoded` is its
-/// serialized ONNX TypeProto.
+/// Facts known about a value. `shape` is absent while even the rank is unknown. An opaque value (sequence,
+/// optional, map) is not a tensor: it only passes between nodes of one framework; `encoded` is its serialized
+/// ONNX TypeProto.
 struct ValueType {
   DType dtype = DType::undefined;
   std::optional<SymbolicShape> shape;
@@ -32,25 +32,34 @@ struct ValueType {
   std::string encoded;
   bool operator==(const ValueType&) const = default;
 
-  /// The sizes if all are numbers.
+  /// Returns the sizes if all are numbers.
   std::optional<Shape> fixed_shape() const { return shape ? static_shape(*shape) : std::nullopt; }
-  /// Bytes of its elements, if these are numbers or bits and all sizes are known.
+  /// Returns the bytes of its elements, if these are numbers or bits and all sizes are known.
   std::optional<uint64_t> fixed_bytes() const;
 };
 
-/// "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque".
+/// Prints "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque".
 std::string print_type(const ValueType& type);
 
 struct FoldedNode;
+
+/// Meaning of integers: scale * (integer - zero point).
+struct Quantization {
+  std::vector<float> scales;         // a single scale, or one per index of an axis
+  std::vector<int64_t> zero_points;  // as many as scales
+  int64_t axis = 0;                  // axis as in the model; negative axes count from the last
+  bool operator==(const Quantization&) const = default;
+};
 
 struct Value {
   std::string name;  // the source's name; unique in the graph
   ValueType type;
   NodeId producer = no_node;       // none for inputs and constants
-  std::optional<Tensor> constant;  // set: the value is known at compile time
-  /// Of a constant that comes from a dequantized one: the node that made it in the source. Frameworks get
-  /// that, as they compute in the quantized numbers.
+  std::optional<Tensor> constant;  // present if the value is known at compile time
+  /// Node that made a constant in the source, if it is derived from a dequantized one. Frameworks get that
+  /// node, since they compute in the quantized numbers.
   std::shared_ptr<const FoldedNode> folded = {};
+  std::shared_ptr<const Quantization> quantization = {};  // null if it has none, or it is unknown
   bool operator==(const Value&) const = default;
 };
 
@@ -66,10 +75,10 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
-/// A node that is no longer in its graph, with its inputs as they were. Its outputs stand for nothing.
+/// A node that was removed from its graph, with its inputs as they were. Its output ids are meaningless.
 struct FoldedNode {
   Node node;
-  std::vector<Value> inputs;  // by number; one without a name is omitted
+  std::vector<Value> inputs;  // indexed by input number; one without a name is omitted
 };
 
 struct Graph {
@@ -79,8 +88,8 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// By names, not by ids: the same values (types, constants) in any order, and the same nodes in the same
-  /// order, connected by values of the same names.
+  /// Compares by names, not by ids: the same values (types, constants) in any order, and the same nodes in
+  /// the same order, connected by values of the same names.
   bool operator==(const Graph&) const;
 
   Value& value(ValueId id) { return values[index(id)]; }
@@ -94,30 +103,30 @@ struct Graph {
   NodeId add_node(Node node);
 };
 
-/// True when the i-th input (or output) exists and is not omitted.
+/// Checks whether the i-th input (or output) exists and is not omitted.
 bool has_input(const Node& node, size_t i);
 bool has_output(const Node& node, size_t i);
 
-/// Inputs that are not omitted, then captures: everything the node reads.
+/// Returns everything the node reads: inputs that are not omitted, then captures.
 std::vector<ValueId> values_read(const Node& node);
 
-/// For every value, the nodes that read it, in order, each once.
+/// Returns, for every value, the nodes that read it, in order, each once.
 std::vector<std::vector<NodeId>> find_readers(const Graph& graph);
 
 /// Sorts the nodes topologically (stable: the lowest id first) or fails and names a node on a cycle.
 Status sort_nodes(Graph& graph);
 
-/// What a part of a graph exchanges with the rest of it.
+/// Values that a part of a graph exchanges with the rest of it.
 struct Boundary {
   std::vector<ValueId> inputs;   // read inside, produced outside, no constants; in the order of reading
   std::vector<ValueId> outputs;  // produced inside, read outside or outputs of the graph
 };
 
-/// The boundaries of many parts of one graph, which outlives this and does not change.
+/// Finder of the boundaries of many parts of one graph, which outlives it and does not change.
 class BoundaryFinder {
  public:
   explicit BoundaryFinder(const Graph& graph);
-  /// `nodes` ascend.
+  /// Finds the boundary of `nodes`, whose ids ascend.
   Boundary find(const std::vector<NodeId>& nodes) const;
 
  private:
@@ -126,11 +135,11 @@ class BoundaryFinder {
   std::vector<bool> is_output_;
 };
 
-/// Boundary::inputs of these nodes (ascending).
+/// Returns Boundary::inputs of these nodes (ids ascending).
 std::vector<ValueId> find_boundary_inputs(const Graph& graph, const std::vector<NodeId>& nodes);
 
-/// The graph of these nodes alone (ids ascending) with their boundary as its inputs and outputs; constants
-/// come along. Value and node names stay.
+/// Returns the graph of these nodes alone (ids ascending) with their boundary as its inputs and outputs;
+/// constants come along. Names of values and nodes stay.
 Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes, const Boundary& boundary);
 
 }  // namespace intarsia

@@ -16,17 +16,17 @@ namespace {
 
 using namespace tensorflow;
 
-constexpr size_t max_nodes = 1'000'000, max_calls = 100'000;  // inlining must not explode
+constexpr size_t max_nodes = 1'000'000, max_calls = 100'000;  // limits on inlining
 
 bool is_table(const std::string& op) { return op == "HashTableV2" || op == "MutableHashTableV2"; }
 
 struct VariableHandle {
   std::string node;
   int32_t data_type;
-  ValueId value;  // the constant that the variable is; none until it is read
+  ValueId value;  // constant that the variable becomes; no_value until it is read
 };
 
-/// A model whose functions are inlined, as far as they are.
+/// A model whose functions are being inlined.
 struct Flattened {
   const ReadSaved& read_saved;
   std::map<std::string, Tensor> saved_variables;
@@ -34,16 +34,16 @@ struct Flattened {
   const std::map<std::string, FunctionDef>& functions;
   ReferenceResolver resolver;
   FunctionFreezer freezer;
-  std::vector<std::string> wanted;  // tensors of the model's own graph that are outputs
+  std::vector<std::string> wanted;  // output tensors, in the model's own graph
   Graph graph;
-  std::set<std::string> names;  // of nodes and values
-  size_t calls = 0;             // of functions, inlined
+  std::set<std::string> names;  // names of nodes and values
+  size_t calls = 0;             // inlined calls of functions
   std::map<ValueId, VariableHandle> variables;
 };
 
 Status flatten(Flattened& state, NameScope& scope, const std::vector<std::string>& wanted);
 
-/// Of the needed variables and tables, all at once.
+/// Reads the contents of all needed variables and tables at once.
 Status read_contents(Flattened& state, const NameScope& scope, const std::vector<bool>& needed) {
   std::vector<std::string> variables;
   std::vector<SavedTable> tables;
@@ -83,7 +83,7 @@ std::string unique_name(Flattened& state, const std::string& name, const std::st
   return longer;
 }
 
-/// A tensor of the scope; an output of a node that was not asked for so far is added to it.
+/// Returns the value of a tensor of the scope; adds an output that was not requested before to its node.
 Result<ValueId> value_of(Flattened& state, NameScope& scope, const std::string& reference) {
   if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
   const TensorReference tensor = parse_reference(reference);
@@ -108,7 +108,7 @@ Result<std::vector<ValueId>> values_of(Flattened& state, NameScope& scope,
   return values;
 }
 
-/// The function that the node calls exactly once, unconditionally, or null.
+/// Returns the function that the node calls exactly once, unconditionally; null if there is none.
 const FunctionDef* called_function(const Flattened& state, const NodeDef& node) {
   std::string name = node.op;
   if (calls_function(node.op)) {
@@ -157,7 +157,7 @@ Status add_table_contents(Flattened& state, const NodeDef& table, Attributes& at
   return {};
 }
 
-/// `name` is the node's own; its name in the graph may get the scope's prefix.
+/// Adds a node to the graph. `name` is the node's own; its name in the graph may get the scope's prefix.
 Status add_node(Flattened& state, NameScope& scope, const std::string& name, NodeDef def,
                 std::vector<ValueId> inputs) {
   if (is_table(def.op)) TRY(add_table_contents(state, def, def.attributes));
@@ -180,7 +180,7 @@ Status add_node(Flattened& state, NameScope& scope, const std::string& name, Nod
 Status emit_constant(Flattened& state, NameScope& scope, const NodeDef& node) {
   const Tensor* tensor = node.attributes.get_tensor("value");
   if (tensor == nullptr)
-    return add_node(state, scope, node.name, node, {});  // of a type that only TensorFlow can hold
+    return add_node(state, scope, node.name, node, {});  // the type is one that only TensorFlow can hold
   scope.values[node.name + ":0"] =
       state.graph.add_constant(unique_name(state, node.name + ":0", scope.prefix), *tensor);
   return {};
@@ -191,7 +191,8 @@ Status emit_aliases(NameScope& scope, const NodeDef& node, const std::vector<Val
   return {};
 }
 
-/// A variable's handle is a value without a producer, identified by its variable; none is left at the end.
+/// Adds a variable's handle as a value without a producer, identified by its variable; no handle is left at
+/// the end.
 Status emit_variable(Flattened& state, NameScope& scope, const NodeDef& node) {
   if (!state.saved_variables.contains(node.name))
     return fail("the variable '{}' is created by a function; its contents are not saved", node.name);
@@ -211,7 +212,7 @@ VariableInputs variable_inputs(const Flattened& state, const std::vector<ValueId
   return found;
 }
 
-/// The constant for a variable, read once.
+/// Returns the constant for a variable, which is read once.
 Result<ValueId> variable_value(Flattened& state, ValueId handle) {
   VariableHandle& variable = state.variables.at(handle);
   if (variable.value == no_value) {
@@ -295,7 +296,7 @@ Status add_group(Flattened& state, NameScope& scope, const std::string& name, Co
   return {};
 }
 
-/// Loops and branches of TensorFlow 1 become one node, with control edges among its members.
+/// Turns loops and branches of TensorFlow 1 into one node, with control edges among its members.
 Status emit_group(Flattened& state, NameScope& scope, const std::vector<size_t>& members,
                   const NeededNodes& needed) {
   std::set<std::string> inside;
@@ -319,7 +320,7 @@ Status emit_group(Flattened& state, NameScope& scope, const std::vector<size_t>&
     }
     std::erase(node.inputs, std::string());
     if (changes_state(node.op)) return frozen_error(node);
-    node.attributes.erase("_class");  // would tie it to nodes in other places
+    node.attributes.erase("_class");  // the attribute would tie the node to nodes in other places
     composite.nodes.push_back(std::move(node));
   }
   for (size_t i = 0; i < needed.inputs.size(); ++i) {
@@ -348,8 +349,8 @@ Status flatten(Flattened& state, NameScope& scope, const std::vector<std::string
   return {};
 }
 
-/// A node that changes state may be reachable only through control edges: it was not added, but the model
-/// means it to run.
+/// Checks for nodes that change state and are reachable only through control edges: they were not added, but
+/// the model means them to run.
 Status check_state_changes(const Flattened& state, const NameScope& scope) {
   std::set<std::string> seen;
   std::vector<std::string> open;
@@ -366,8 +367,8 @@ Status check_state_changes(const Flattened& state, const NameScope& scope) {
   return {};
 }
 
-/// The value gets the output's name. If it is an input, a constant or already an output, an Identity of it
-/// does.
+/// Gives the value the output's name. If it is an input, a constant or already an output, adds an Identity of
+/// it with that name.
 Status add_output(Flattened& state, const std::string& name, ValueId id) {
   if (state.variables.contains(id)) return fail("output '{}' is a variable's handle", name);
   const bool is_boundary = state.graph.value(id).producer == no_node ||

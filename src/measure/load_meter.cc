@@ -25,7 +25,7 @@ int64_t all_work(const CoreSet& cores) {
   return read_core_work(text.str(), cores, std::max(sysconf(_SC_CLK_TCK), 1L));
 }
 
-/// The ticks of a line "cpu3 user nice system idle iowait irq softirq steal ..." without those of waiting.
+/// Reads the ticks of "cpu3 user nice system idle iowait irq softirq steal ..." without those of waiting.
 int64_t working_ticks(std::istringstream& line) {
   constexpr int fields = 8, idle = 3, waiting = 4;
   int64_t sum = 0;

@@ -1,5 +1,6 @@
 #include "pipeline/pipeline_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@ using Json = nlohmann::ordered_json;
 constexpr int file_version = 1;
 constexpr const char* version_key = "intarsia_pipeline";
 
-/// A text; empty where the key is missing.
+/// Reads a text; empty if the key is missing.
 Result<std::string> read_text(const Json& object, const char* key, const std::string& where) {
   const auto value = object.find(key);
   if (value == object.end()) return std::string();
@@ -21,7 +22,7 @@ Result<std::string> read_text(const Json& object, const char* key, const std::st
   return value->get<std::string>();
 }
 
-/// A whole number up to `most`; nothing where the key is missing.
+/// Reads a whole number from `least` up; nullopt if the key is missing.
 Result<std::optional<int>> read_number(const Json& object, const char* key, int least,
                                        const std::string& where) {
   constexpr int most = 1 << 20;
@@ -33,9 +34,49 @@ Result<std::optional<int>> read_number(const Json& object, const char* key, int 
   return value->get<int>();
 }
 
+/// Reads milliseconds as nanoseconds; 0 if the key is missing.
+Result<int64_t> read_milliseconds(const Json& object, const char* key) {
+  const auto value = object.find(key);
+  if (value == object.end()) return 0;
+  constexpr double most_ms = 1e9;
+  if (!value->is_number() || !(value->get<double>() >= 0 && value->get<double>() <= most_ms))
+    return fail("\"{}\": got {}, want 0 (none) to {}", key, print_value(*value), most_ms);
+  return std::llround(value->get<double>() * 1e6);
+}
+
+/// Reads a queue policy; nullopt if the key is missing.
+Result<std::optional<QueuePolicy>> read_queue(const Json& object, const std::string& where) {
+  const std::string text = TRY(read_text(object, "queue", where));
+  if (text.empty()) return std::nullopt;
+  if (text == "block") return QueuePolicy::block;
+  if (text == "drop_oldest") return QueuePolicy::drop_oldest;
+  if (text == "latest") return QueuePolicy::latest;
+  return fail("{}, \"queue\": got \"{}\", want \"block\", \"drop_oldest\" or \"latest\"", where, text);
+}
+
+Result<StageOptions> read_stage_options(const Json& object, const std::string& where) {
+  StageOptions options{.queue = TRY(read_queue(object, where))};
+  if (const auto gather = object.find("gather"); gather != object.end()) {
+    if (!gather->is_boolean()) return fail("{}, \"gather\": want true or false", where);
+    options.gathers = gather->get<bool>();
+  }
+  const auto scatter = object.find("scatter");
+  if (scatter == object.end()) return options;
+  const auto is_text = [](const Json& output) { return output.is_string(); };
+  if (!scatter->is_array() || !std::ranges::all_of(*scatter, is_text))
+    return fail("{}, \"scatter\": want a list of outputs", where);
+  options.scatter = scatter->get<std::vector<std::string>>();
+  return options;
+}
+
 Result<BindOptions> read_binding(const Json& object, const std::string& where) {
   BindOptions options;
   options.threads = TRY(read_number(object, "threads", 0, where)).value_or(0);
+  const std::string on_lost = TRY(read_text(object, "on_device_lost", where));
+  if (on_lost == "error")
+    options.on_device_lost = OnDeviceLost::error;
+  else if (!on_lost.empty() && on_lost != "alternative")
+    return fail("{}, \"on_device_lost\": got \"{}\", want \"alternative\" or \"error\"", where, on_lost);
   const auto devices = object.find("devices");
   if (devices == object.end()) return options;
   if (!devices->is_object()) return fail("{}, \"devices\": want an object of slots and devices", where);
@@ -57,7 +98,9 @@ Result<PipelineFile::Session> read_session(const Json& object, const std::string
 class PipelineFileReader {
  public:
   Result<PipelineFile> read(const Json& json) {
-    TRY(check_keys(json, {version_key, "depth", "timeout_ms", "stages", "connections", "inputs", "outputs"},
+    TRY(check_keys(json,
+                   {version_key, "depth", "queue", "timeout_ms", "deadline_ms", "stages", "connections",
+                    "inputs", "outputs"},
                    "the file"));
     TRY(check_version(json, version_key, file_version));
     TRY(read_options(json));
@@ -74,13 +117,12 @@ class PipelineFileReader {
 
  private:
   Status read_options(const Json& json) {
-    file_.depth = static_cast<size_t>(TRY(read_number(json, "depth", 1, "the file")).value_or(2));
-    const auto timeout = json.find("timeout_ms");
-    if (timeout == json.end()) return {};
-    constexpr double most_ms = 1e9;
-    if (!timeout->is_number() || !(timeout->get<double>() >= 0 && timeout->get<double>() <= most_ms))
-      return fail("\"timeout_ms\": got {}, want 0 (none) to {}", print_value(*timeout), most_ms);
-    file_.timeout_ns = std::llround(timeout->get<double>() * 1e6);
+    PipelineOptions& options = file_.options;
+    if (const auto depth = TRY(read_number(json, "depth", 1, "the file")))
+      options.depth = static_cast<size_t>(*depth);
+    options.queue = TRY(read_queue(json, "the file")).value_or(options.queue);
+    options.timeout_ns = TRY(read_milliseconds(json, "timeout_ms"));
+    options.deadline_ns = TRY(read_milliseconds(json, "deadline_ms"));
     return {};
   }
 
@@ -92,19 +134,23 @@ class PipelineFileReader {
           {TRY(read_text(json, "stages_of", where)), TRY(read_text(json, "function", where))});
       return stage;
     }
-    TRY(check_keys(json, {"name", "program", "function", "devices", "threads", "replicas"}, where));
+    TRY(check_keys(json,
+                   {"name", "program", "function", "devices", "threads", "on_device_lost", "replicas",
+                    "queue", "scatter", "gather"},
+                   where));
     stage.name = TRY(read_text(json, "name", where));
     if (stage.name.empty()) return fail("{}: want a text \"name\"", where);
     where = fmt::format("stage '{}'", stage.name);
     const PipelineFile::Session first = TRY(read_session(json, where));
     if (first.program.empty()) return fail("{}: want a text \"program\", the path of a program file", where);
     stage.replicas.push_back(first);
+    stage.options = TRY(read_stage_options(json, where));
     const auto replicas = json.find("replicas");
     if (replicas == json.end()) return stage;
     if (!replicas->is_array()) return fail("{}, \"replicas\": want a list", where);
     where += ", a replica";
     for (const Json& replica : *replicas) {
-      TRY(check_keys(replica, {"program", "function", "devices", "threads"}, where));
+      TRY(check_keys(replica, {"program", "function", "devices", "threads", "on_device_lost"}, where));
       PipelineFile::Session session = TRY(read_session(replica, where));
       if (session.program.empty() && !session.function.empty())
         return fail("{}: \"function\" is of a \"program\" of its own", where);
@@ -114,7 +160,7 @@ class PipelineFileReader {
     return stage;
   }
 
-  /// "backbone.features": the names of stages have no dots.
+  /// Reads a port, as in "backbone.features"; names of stages have no dots.
   static Result<PortName> read_port(const Json& port, const std::string& where) {
     const std::string text = port.is_string() ? port.get<std::string>() : "";
     const size_t dot = text.find('.');
@@ -168,10 +214,7 @@ class PipelineFileReader {
 }  // namespace
 
 Result<PipelineFile> parse_pipeline_file(std::string_view json) {
-  constexpr bool no_exceptions = false;
-  const Json parsed = Json::parse(json, nullptr, no_exceptions);
-  if (parsed.is_discarded()) return fail(ErrorKind::corrupt, "it is not JSON");
-  return PipelineFileReader().read(parsed);
+  return PipelineFileReader().read(TRY(parse_json(json)));
 }
 
 }  // namespace intarsia

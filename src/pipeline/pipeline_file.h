@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/pipeline_graph.h"
+#include "pipeline/pipeline.h"
 #include "runtime/bind_program.h"
 
 namespace intarsia {
 
-/// What a file says; whether programs, stages and ports exist is seen by who makes the pipeline.
+/// Content of a file; whoever makes the pipeline checks that programs, stages and ports exist.
 struct PipelineFile {
   struct Session {
     std::string program, function;
@@ -19,15 +19,15 @@ struct PipelineFile {
   };
   struct Stage {
     std::string name;               // empty: all stages that the program was compiled with
-    std::vector<Session> replicas;  // at least one
+    std::vector<Session> replicas;  // list of at least one
+    StageOptions options = {};
   };
   std::vector<Stage> stages;
   std::vector<std::pair<PortName, PortName>> connections;  // from, to
-  size_t depth = 2;
-  int64_t timeout_ns = 0;
+  PipelineOptions options = {};
 };
 
-/// Errors name the entry.
+/// Parses a pipeline file. Errors name the entry.
 Result<PipelineFile> parse_pipeline_file(std::string_view json);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// What a pipeline passes frames through.
+// Stages, which a pipeline passes frames through.
 #pragma once
 
 #include <functional>
@@ -13,32 +13,42 @@
 
 namespace intarsia {
 
-/// An input or output of a stage. What is not known is checked by whoever reads the value.
+/// Input or output of a stage. Whoever reads the value checks what is unknown here.
 struct StagePort {
   std::string name;
   DType dtype = DType::undefined;  // undefined: any
-  std::optional<Shape> shape;      // nothing: any, even the rank; -1: any size
+  std::optional<Shape> shape;      // nullopt: any shape of any rank; -1: any size
   bool operator==(const StagePort&) const = default;
 };
 
-/// What a stage did within a frame. The event's texts are valid during the call, which may come from several
-/// threads at once.
+/// Callback for a stage's steps within a frame. The event's texts are valid during the call; calls may come
+/// from several threads at once.
 using StageTrace = std::function<void(uint64_t frame, const TraceEvent&)>;
 
-/// One frame at a time, in a thread of its own.
+/// Stage of a pipeline, which runs one frame at a time.
 class Stage {
  public:
   virtual ~Stage() = default;
 
   virtual std::span<const StagePort> inputs() const = 0;
   virtual std::span<const StagePort> outputs() const = 0;
-  /// That its thread is held to; nothing: it runs wherever its maker may.
+  /// Returns the cores that its thread is pinned to; nullopt if it runs wherever its maker may.
   virtual std::optional<CoreSet> cores() const { return std::nullopt; }
-  /// Before the first run; for stages that have parts to tell of.
+  /// Sets the trace of stages that report steps within a frame. Called before the first run.
   virtual void set_trace(StageTrace) {}
-  /// `inputs` and `outputs` are as the ports. An output has memory where its port's dtype and shape are
-  /// known; elsewhere the stage gives it dtype, shape, data, and an owner that keeps these alive. The memory
-  /// of inputs is only read.
+  /// Returns why the stage cannot run before recover() has worked. Called before the first run.
+  virtual Status status() const { return {}; }
+  /// Returns how the stage runs, where that is not what was asked for; empty otherwise. Not called during
+  /// run() or recover().
+  virtual std::string_view note() const { return {}; }
+  /// Returns whether a frame that failed may run again, on another replica.
+  virtual bool may_repeat() const { return true; }
+  /// Rebuilds what the stage needs, after run() failed and the stage was left alone for a while. It runs no
+  /// frame until this succeeds.
+  virtual Status recover() { return {}; }
+  /// Runs a frame; `inputs` and `outputs` match the ports. An output has memory where its port's dtype and
+  /// shape are known, strings excepted; elsewhere the stage gives it dtype, shape, data, and an owner that
+  /// keeps these alive. The memory of inputs is read-only.
   virtual Status run(uint64_t frame, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) = 0;
 };
 

@@ -1,28 +1,34 @@
-// What plans need of the memories that they run in.
+// Memory that plans need.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "plan/chosen_stage.h"
 #include "plan/plan.h"
 
 namespace intarsia {
 
 /// Bytes of one memory that a program takes with one session.
 struct MemoryUse {
-  uint64_t constants = 0;  // as regions have them, equal ones once
+  uint64_t constants = 0;  // constants in the form that regions keep, equal ones once
   uint64_t arena = 0;      // values between regions, and workspaces
   uint64_t total() const { return constants + arena; }
 };
 
-/// One entry a memory.
+/// Function that returns a plan's use of each memory.
 using MeasureMemory = std::function<Result<std::vector<MemoryUse>>(const Plan& plan)>;
 
-/// How a plan's memory becomes known; both are absent where nothing limits it.
+/// Function that returns a plan's use of each memory with the sessions of all stages' executors.
+using MeasureStages =
+    std::function<Result<std::vector<MemoryUse>>(const Plan& plan, const std::vector<ChosenStage>& stages)>;
+
+/// Functions that find a plan's memory use; absent where nothing limits it.
 struct MemoryTools {
-  MeasureMemory measure;   // of the compiled plan
-  MeasureMemory estimate;  // of one that need not be compiled
+  MeasureMemory measure;   // measures the compiled plan
+  MeasureMemory estimate;  // estimates a plan that need not be compiled
+  MeasureStages measure_stages;
 };
 
 }  // namespace intarsia

@@ -1,43 +1,45 @@
-// What all plans of one function are made from: the graph, the devices, and the backends on them.
+// Problem that all plans of one function solve: the graph, the devices, and the backends on them.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "plan/place_nodes.h"
+#include "plan/placement.h"
 
 namespace intarsia {
 
-/// An executor's name inside the program.
+/// Slot for an executor inside the program, and the device that it is bound to.
 struct DeviceSlot {
   std::string name;    // "accel"
   std::string kind;    // "sim"
   std::string device;  // "sim:0"
-  uint32_t space = 0;  // number of the memory that it works in
-  /// Of a device that declares its times (`times=FILE`): digest of the file; of one of a plug-in that this
-  /// machine lacks: that it is declared. Empty: times are measured. What is declared is by the names of
-  /// nodes.
+  uint32_t space = 0;  // number of the memory it works in
+  /// Digest of the file of a device that declares its times (`times=FILE`), or a mark for a device of a
+  /// plug-in that this machine lacks. Empty if times are measured. Declared times go by the names of nodes.
   std::string declared_times;
-  int cores = 0;                    // of a core set: the most threads that it runs; 0: any number
-  std::string plugin_version = {};  // of a plug-in's device; empty: it is none
+  int cores = 0;                    // most threads that a core set runs; 0 for any number
+  std::string plugin_version = {};  // version of a device's plug-in; empty if it has none
+  bool is_on_host = false;          // whether it works in the host's memory
+  size_t alignment = 64;            // alignment of values in its memory, in bytes
+  uint32_t queues = 1;              // runs that the device does at once
 
-  /// How many of the wanted threads it runs.
+  /// Returns how many of the wanted threads it runs.
   int threads(int wanted) const { return cores == 0 ? wanted : std::min(wanted, cores); }
 };
 
-/// Of a memory that a program may take as much of as it needs.
+/// Limit of a memory that a program may take as much of as it needs.
 inline constexpr uint64_t no_limit = ~uint64_t{0};
 
-/// The number of the host's memory: inputs come from it and outputs go to it.
+/// Number of the host's memory: inputs come from it and outputs go to it.
 inline constexpr uint32_t host_memory = 0;
 
 struct PlanningProblem {
   Graph graph;
   std::vector<DeviceSlot> slots;
-  std::vector<std::string> spaces;  // names of memories, each its first slot's; the first is the host's
+  std::vector<std::string> spaces;  // names of memories, each that of its first slot; the first is the host's
   std::vector<PlacementTarget> targets;
   std::vector<uint32_t> space_of_target;
-  std::vector<uint64_t> memory_limits = {};  // bytes by memory, or no_limit; empty: none has one
+  std::vector<uint64_t> memory_limits = {};  // bytes by memory, or no_limit; empty if none is limited
 
   uint64_t memory_limit(uint32_t space) const {
     return memory_limits.empty() ? no_limit : memory_limits[space];

@@ -1,5 +1,7 @@
 #include "plugin/plugin_call.h"
 
+#include "plugin/one_line.h"
+
 namespace intarsia {
 namespace {
 
@@ -21,7 +23,7 @@ ErrorKind kind_of(int32_t status) {
 Status check_plugin_status(std::string_view who, std::string_view what, int32_t status,
                            PluginMessage& message) {
   if (status == INTARSIA_PLUGIN_OK) return {};
-  const std::string text = message.text();
+  const std::string text = one_line(message.text());
   if (!text.empty()) return fail(kind_of(status), "{}: {}: {}", who, what, text);
   return fail(kind_of(status), "{}: {}: it failed with status {} and no message", who, what, status);
 }

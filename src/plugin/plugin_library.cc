@@ -13,8 +13,8 @@
 namespace intarsia {
 namespace {
 
-/// sizeof of a struct in version 1 of the ABI, on 64-bit machines, without its optional functions: the
-/// shortest that a plug-in may have. Never changes.
+/// Size of a struct in version 1 of the ABI, on 64-bit machines, without its optional functions: the minimum
+/// for a plug-in. Never changes.
 template <typename Struct>
 inline constexpr size_t first_size = 0;
 template <>
@@ -27,7 +27,13 @@ inline constexpr size_t first_size<intarsia_plugin_runtime> = 128;
 static_assert(first_size<intarsia_plugin_runtime> == offsetof(intarsia_plugin_runtime, shapes));
 static_assert(first_size<intarsia_plugin_compiler> == offsetof(intarsia_plugin_compiler, cost));
 
-/// The plug-in's struct; what its header lacks is zero, what ours lacks is not read.
+template <>
+inline constexpr size_t first_size<intarsia_plugin_option> = 24;
+
+constexpr size_t most_alignment = 4096;  // size of a page
+constexpr uint32_t most_queues = 64;
+
+/// Reads a struct of the plug-in; fields that its header lacks are zero, fields that ours lacks are not read.
 template <typename Struct>
 Result<Struct> read_struct(const Struct* given, const char* what) {
   if (given == nullptr) return fail("it has no {}", what);
@@ -45,7 +51,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 31 && is_lower(text[0]) && std::ranges::all_of(text, is_inner);
 }
 
-/// Backends, kinds of devices and words of the command line.
+/// Checks whether a name is that of a backend, a device kind or a word of the command line.
 bool is_taken(std::string_view name) {
   constexpr std::string_view taken[] = {"auto",        "cpu",    "cuda",      "halide", "host",
                                         "kernels",     "nobody", "null",      "opencl", "openvino",
@@ -68,18 +74,32 @@ Status check_compiler(const intarsia_plugin_compiler& compiler) {
   return {};
 }
 
+Status check_options(const intarsia_plugin_runtime& runtime) {
+  if (runtime.option_count == 0) return {};
+  if (runtime.options == nullptr || runtime.open_device_with == nullptr)
+    return fail("its runtime has options, but no list of them or no open_device_with()");
+  for (size_t i = 0; i < runtime.option_count; ++i) {
+    const intarsia_plugin_option option = TRY(read_struct(runtime.options[i], "option"));
+    if (option.name == nullptr || !is_name(option.name))
+      return fail("an option is named '{}'; want lowercase letters, digits and underscores",
+                  option.name == nullptr ? "" : option.name);
+  }
+  return {};
+}
+
 Status check_runtime(const intarsia_plugin_runtime& runtime) {
+  const bool has_memory = runtime.unified_memory == 0;
   const struct {
     const char* name;
     bool is_there;
   } functions[] = {{"device_count", runtime.device_count != nullptr},
                    {"open_device", runtime.open_device != nullptr},
                    {"close_device", runtime.close_device != nullptr},
-                   {"allocate", runtime.allocate != nullptr},
-                   {"free_memory", runtime.free_memory != nullptr},
-                   {"upload", runtime.upload != nullptr},
-                   {"download", runtime.download != nullptr},
-                   {"move", runtime.move != nullptr},
+                   {"allocate", runtime.allocate != nullptr || !has_memory},
+                   {"free_memory", runtime.free_memory != nullptr || !has_memory},
+                   {"upload", runtime.upload != nullptr || !has_memory},
+                   {"download", runtime.download != nullptr || !has_memory},
+                   {"move", runtime.move != nullptr || !has_memory},
                    {"wait", runtime.wait != nullptr},
                    {"release_event", runtime.release_event != nullptr},
                    {"load", runtime.load != nullptr},
@@ -90,9 +110,11 @@ Status check_runtime(const intarsia_plugin_runtime& runtime) {
   if ((runtime.allocate_staging == nullptr) != (runtime.free_staging == nullptr))
     return fail("its runtime has only one of allocate_staging() and free_staging()");
   const size_t alignment = runtime.alignment;
-  if (alignment > 64 || (alignment & (alignment - 1)) != 0)
-    return fail("its alignment is {}; want a power of 2 of at most 64", alignment);
-  return {};
+  if (alignment > most_alignment || (alignment & (alignment - 1)) != 0)
+    return fail("its alignment is {}; want a power of 2 of at most {}", alignment, most_alignment);
+  if (runtime.compute_queues > most_queues)
+    return fail("its devices have {} compute queues; want at most {}", runtime.compute_queues, most_queues);
+  return check_options(runtime);
 }
 
 }  // namespace
@@ -117,13 +139,14 @@ Status Plugin::read() {
   runtime_ = TRY(read_struct(table.runtime, "runtime"));
   TRY(check_runtime(runtime_));
   if (runtime_.alignment == 0) runtime_.alignment = 64;
+  if (runtime_.compute_queues == 0) runtime_.compute_queues = 1;
   if (table.compiler == nullptr) return {};
   compiler_ = TRY(read_struct(table.compiler, "compiler"));
   return check_compiler(*compiler_);
 }
 
 Result<std::shared_ptr<const Plugin>> Plugin::open(const std::string& path) {
-  // Without a slash the loader would search its own folders.
+  // Names without a slash would make the loader search its own folders.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   TRY(with_context(check_regular_file(file), "plug-in '{}'", path));
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -1,12 +1,14 @@
 #include "program/step_order.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace intarsia {
 namespace {
 
-/// The slot of a copy's end that is not in the host's memory; nothing: both are.
+/// Finds the slot of a copy's end that is not in the host's memory; nullopt if both are.
 std::optional<uint32_t> slot_of_copy(const fbs::ProgramT& program, const fbs::FunctionT& function,
                                      const fbs::StepT& step) {
   for (uint32_t value : {step.outputs[0], step.inputs[0]}) {
@@ -24,13 +26,13 @@ class Sequencer {
   Sequencer(std::span<const uint32_t> queues, const std::vector<std::vector<uint32_t>>& depends)
       : queues_(queues), depends_(depends), is_begun_(queues.size(), false) {}
 
-  StepOrder order() {
-    const size_t steps = queues_.size();
-    order_.waits.resize(steps);
-    order_.before.assign(steps, std::vector<bool>(steps, false));
-    while (order_.sequence.size() < steps) begin(next());
-    for (size_t i = 0; i < steps && !order_.overlaps; ++i) find_overlap(i);
-    return std::move(order_);
+  std::vector<uint32_t> sequence() {
+    std::vector<uint32_t> sequence;
+    while (sequence.size() < queues_.size()) {
+      sequence.push_back(next());
+      is_begun_[sequence.back()] = true;
+    }
+    return sequence;
   }
 
  private:
@@ -38,7 +40,7 @@ class Sequencer {
     return std::ranges::all_of(depends_[step], [&](uint32_t other) { return is_begun_[other]; });
   }
 
-  /// The first on a queue whose predecessors have begun, else the first of the caller's.
+  /// Returns the first step on a queue whose predecessors have started, else the caller's first.
   uint32_t next() const {
     uint32_t first = static_cast<uint32_t>(queues_.size());
     for (uint32_t step = 0; step < queues_.size(); ++step) {
@@ -49,49 +51,25 @@ class Sequencer {
     return first;
   }
 
-  void begin(uint32_t step) {
-    const uint32_t queue = queues_[step];
-    is_begun_[step] = true;
-    // The one before in its queue; and what the caller did before it put the step there.
-    for (uint32_t same : {queue, callers_queue}) {
-      const auto last = std::ranges::find(order_.sequence.rbegin(), order_.sequence.rend(), same,
-                                          [&](uint32_t other) { return queues_[other]; });
-      if (last != order_.sequence.rend()) add_before(step, *last);
-    }
-    for (uint32_t other : depends_[step]) {
-      if (order_.before[step][other]) continue;
-      order_.waits[step].push_back(other);
-      add_before(step, other);
-    }
-    order_.sequence.push_back(step);
-  }
-
-  void add_before(uint32_t step, uint32_t other) {
-    std::vector<bool>& before = order_.before[step];
-    const std::vector<bool>& earlier = order_.before[other];
-    for (size_t i = 0; i < earlier.size(); ++i) {
-      if (earlier[i]) before[i] = true;
-    }
-    before[other] = true;
-  }
-
-  /// Has the i-th step begun while another still may run?
-  void find_overlap(size_t i) {
-    const uint32_t step = order_.sequence[i];
-    for (size_t j = 0; j < i; ++j) order_.overlaps |= !order_.before[step][order_.sequence[j]];
-  }
-
   std::span<const uint32_t> queues_;
   const std::vector<std::vector<uint32_t>>& depends_;
   std::vector<bool> is_begun_;
-  StepOrder order_;
 };
+
+void add_before(StepOrder& order, uint32_t step, uint32_t other) {
+  std::vector<bool>& before = order.before[step];
+  const std::vector<bool>& earlier = order.before[other];
+  for (size_t i = 0; i < other; ++i) {
+    if (earlier[i]) before[i] = true;
+  }
+  before[other] = true;
+}
 
 }  // namespace
 
 std::vector<uint32_t> assign_queues(const fbs::ProgramT& program, const fbs::FunctionT& function,
                                     std::span<const uint32_t> executor_of_slot) {
-  std::optional<uint32_t> callers;  // slot
+  std::optional<uint32_t> callers;  // slot of the caller's queue
   for (const auto& step : function.steps) {
     if (step->kind != fbs::StepKind::run) continue;
     const uint32_t slot = program.regions[step->region]->slot;
@@ -129,9 +107,28 @@ std::vector<std::vector<uint32_t>> data_dependencies(const fbs::FunctionT& funct
   return depends;
 }
 
+std::vector<uint32_t> sequence_steps(std::span<const uint32_t> queue_of_step,
+                                     const std::vector<std::vector<uint32_t>>& depends) {
+  return Sequencer(queue_of_step, depends).sequence();
+}
+
 StepOrder order_steps(std::span<const uint32_t> queue_of_step,
                       const std::vector<std::vector<uint32_t>>& depends) {
-  return Sequencer(queue_of_step, depends).order();
+  const auto steps = static_cast<uint32_t>(queue_of_step.size());
+  StepOrder order{std::vector<std::vector<uint32_t>>(steps),
+                  std::vector<std::vector<bool>>(steps, std::vector<bool>(steps)), false};
+  std::map<uint32_t, uint32_t> last;  // last step so far of each queue
+  for (uint32_t step = 0; step < steps; ++step) {
+    const auto [at, is_first] = last.try_emplace(queue_of_step[step], step);
+    if (!is_first) add_before(order, step, std::exchange(at->second, step));
+    for (uint32_t other : depends[step]) {
+      if (order.before[step][other]) continue;
+      order.waits[step].push_back(other);
+      add_before(order, step, other);
+    }
+    for (uint32_t other = 0; other < step; ++other) order.overlaps |= !order.before[step][other];
+  }
+  return order;
 }
 
 }  // namespace intarsia

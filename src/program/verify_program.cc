@@ -18,7 +18,7 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
   return offset >= begin && offset <= end && bytes <= end - offset;
 }
 
-/// What a reader of this version knows beyond the format itself.
+/// Features that a reader of this version knows beyond the format itself.
 constexpr std::array known_features{alternatives_feature};
 
 Status verify_needs(const fbs::ProgramT& program) {
@@ -43,6 +43,9 @@ Status verify_spaces(const fbs::ProgramT& program) {
   return program.spaces.empty() ? fail("no space of the host") : Status();
 }
 
+/// Kinds of devices that do not come from plug-ins.
+constexpr std::string_view own_kinds[] = {"cpu", "cuda", "opencl", "openvino", "sim"};
+
 Status verify_slots(const fbs::ProgramT& program) {
   std::set<std::string_view> names;
   for (const auto& slot : program.slots) {
@@ -50,6 +53,8 @@ Status verify_slots(const fbs::ProgramT& program) {
     if (!names.insert(slot->name).second) return fail("two slots are named '{}'", slot->name);
     if (slot->space >= program.spaces.size())
       return fail("slot '{}': space {} of {}", slot->name, slot->space, program.spaces.size());
+    const bool is_of_plugin = std::ranges::find(own_kinds, slot->kind) == std::end(own_kinds);
+    if (is_of_plugin && slot->space == host_space) continue;  // binding asks whether it works there
     if (program.spaces[slot->space]->kind != space_kind(slot->kind))
       return fail("slot '{}' of kind '{}' is in a space of kind '{}'", slot->name, slot->kind,
                   program.spaces[slot->space]->kind);
@@ -94,7 +99,7 @@ Status verify_region(const fbs::ProgramT& program, const fbs::RegionT& region, u
   return {};
 }
 
-/// Text that is equal for boundaries at which callers give and get the same.
+/// Returns a text that is equal for boundaries at which callers give and get the same.
 std::string print_boundary(const fbs::FunctionT& function) {
   std::string text;
   for (const std::vector<uint32_t>& side : {function.inputs, function.outputs}) {

@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-/// Adds up sizes until they exceed the limit, and checks each part's address.
+/// Budget of bytes that adds up sizes until they exceed it, and checks each part's address.
 class Budget {
  public:
   explicit Budget(size_t bytes) : left_(bytes) {}
@@ -25,7 +25,7 @@ class Budget {
 
   template <typename T, typename Visit>
   void each(const flatbuffers::Vector<flatbuffers::Offset<T>>* items, Visit visit) {
-    constexpr size_t least = 8;  // an offset and what it points to
+    constexpr size_t least = 8;  // offset and what it points to
     take(items ? items->size() : 0, least);
     for (flatbuffers::uoffset_t i = 0; items != nullptr && i < items->size() && !spent_; ++i)
       visit(*items->Get(i));
@@ -39,8 +39,7 @@ class Budget {
 
   size_t left_;
   bool spent_ = false;
-  bool aligned_ =
-      true;  // the FlatBuffers verifier checks the alignment of a vector's length, not of its 8-byte elements
+  bool aligned_ = true;  // the FlatBuffers verifier checks the alignment of vectors' lengths only
 };
 
 void visit_function(Budget& budget, const fbs::Function& function) {
@@ -49,6 +48,7 @@ void visit_function(Budget& budget, const fbs::Function& function) {
     budget.text(value.name());
     budget.numbers(value.dims());
     budget.numbers(value.encoded_type());
+    budget.numbers(value.axes());
   });
   budget.numbers(function.inputs());
   budget.numbers(function.outputs());
@@ -87,11 +87,15 @@ Status verify_unshared(const fbs::Program& program, size_t bytes) {
     budget.text(region.backend());
     budget.numbers(region.constants());
     budget.numbers(region.kernel_notes());
+    budget.each(region.growths(), [&](const fbs::Growth& growth) { budget.text(growth.why()); });
   });
   budget.each(program.functions(), [&](const fbs::Function& function) { visit_function(budget, function); });
   budget.each(program.nodes(), [&](const fbs::NodeNote& node) {
     for (const flatbuffers::String* text : {node.name(), node.op(), node.reason()}) budget.text(text);
     budget.texts(node.refusals());
+  });
+  budget.each(program.plugins(), [&](const fbs::Plugin& plugin) {
+    for (const flatbuffers::String* text : {plugin.name(), plugin.version()}) budget.text(text);
   });
   if (budget.spent()) return fail("damaged: its description refers to the same parts again and again");
   if (!budget.aligned()) return fail("damaged: a list in its description is not aligned");

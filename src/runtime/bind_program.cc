@@ -16,7 +16,7 @@
 namespace intarsia {
 namespace {
 
-/// The stage that is asked for; null: whole functions are.
+/// Finds the stage that is asked for; null if whole functions are.
 Result<const fbs::StageT*> find_stage(const fbs::ProgramT& program, const BindOptions& options) {
   if (!options.stage) return nullptr;
   const StageChoice& wanted = *options.stage;
@@ -34,7 +34,7 @@ Result<const fbs::StageT*> find_stage(const fbs::ProgramT& program, const BindOp
   return &stage;
 }
 
-/// Device names, one per slot.
+/// Chooses a device for each slot, by name.
 Result<std::vector<std::string>> choose_devices(const fbs::ProgramT& program, const BindOptions& options,
                                                 const fbs::StageT* stage) {
   std::vector<std::string> names, slots;
@@ -68,13 +68,18 @@ Result<std::shared_ptr<Executor>> open_executor(const fbs::SlotT& slot, const st
       slot.name, slot.kind, name, executor->kind());
 }
 
-/// Names, by region.
+/// Returns the names of nodes, by region.
 std::vector<std::vector<std::string>> source_nodes(const fbs::ProgramT& program) {
   std::vector<std::vector<std::string>> names(program.regions.size());
   for (const auto& node : program.nodes) {
     if (node->region < names.size() && !node->name.empty()) names[node->region].push_back(node->name);
   }
   return names;
+}
+
+bool has_lost_device(const BoundProgram& program) {
+  return std::ranges::any_of(program.executors,
+                             [](const auto& executor) { return executor != nullptr && executor->is_lost(); });
 }
 
 class ProgramBinder {
@@ -90,12 +95,13 @@ class ProgramBinder {
     uploaded_.resize(bound.spaces.size());
   }
 
-  /// A device that is missing is an error only where the caller named it, or when a function needs it.
+  /// Opens the slots' devices. A missing one is an error only if the caller named it, or a function needs it.
   Status open_executors(const std::vector<std::string>& devices, const BindOptions& options) {
     for (size_t i = 0; i < devices.size(); ++i) {
       const fbs::SlotT& slot = *description().slots[i];
       Result<std::shared_ptr<Executor>> executor = open_executor(slot, devices[i]);
       const bool is_named =
+          options.passed_over.empty() &&
           std::ranges::any_of(options.devices, [&](const auto& entry) { return entry.first == slot.name; });
       if (!executor && (is_named || !is_absence(executor.error()))) return tl::unexpected(executor.error());
       missing_.push_back(executor ? Status() : tl::unexpected(executor.error()));
@@ -109,7 +115,7 @@ class ProgramBinder {
     return {};
   }
 
-  /// The alternative of that number alone.
+  /// Binds a function to the alternative of that number alone.
   Status bind(const fbs::FunctionT& function, uint32_t alternative) {
     if (alternative > function.alternatives.size())
       return fail("function '{}' has no alternative {}; it has {}", function.name, alternative,
@@ -124,16 +130,19 @@ class ProgramBinder {
     return load(*stage.function);
   }
 
-  /// The first that can run here.
-  Status bind(const fbs::FunctionT& function) {
-    BoundFunction& bound = bound_.functions.emplace_back(BoundFunction{.function = &function});
-    Status loaded = load(function);
-    for (const auto& alternative : function.alternatives) {
-      if (loaded || !is_absence(loaded.error())) break;
+  /// Binds a function to the first alternative that can run here, those passed over excepted.
+  Status bind(const fbs::FunctionT& function, const PassedOver& before) {
+    BoundFunction& bound = bound_.functions.emplace_back();
+    bound.reason = before.reason;
+    Status loaded;
+    for (bound.alternative = before.first;; ++bound.alternative) {
+      bound.function =
+          bound.alternative == 0 ? &function : function.alternatives[bound.alternative - 1].get();
+      loaded = load(*bound.function);
+      const bool is_last = bound.alternative >= function.alternatives.size();
+      if (loaded || is_last || !(is_absence(loaded.error()) || is_refused_by_device_)) break;
+      take_back();
       bound.reason += (bound.reason.empty() ? "" : "; ") + loaded.error().message;
-      ++bound.alternative;
-      bound.function = alternative.get();
-      loaded = load(*alternative);
     }
     bound.targets = targets_of(description(), *bound.function);
     if (loaded || bound.reason.empty()) return loaded;
@@ -151,7 +160,7 @@ class ProgramBinder {
     return slots;
   }
 
-  /// The devices of the space are there; of those on the host, one.
+  /// Checks that all devices of the space are there or, on the host, any of them.
   Status find_executor(uint32_t space) const {
     Status found;
     for (uint32_t slot : slots_in(space)) {
@@ -168,14 +177,37 @@ class ProgramBinder {
     if (shared != space)
       return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
                   device, shared->name());
-    if (space->alignment() > tail_alignment)
-      return fail("slot '{}': '{}' wants values at multiples of {} bytes, the program has them at {}",
-                  slot.name, device, space->alignment(), tail_alignment);
+    for (const auto& function : description().functions)
+      TRY(with_context(check_alignment(*function, slot.space, space->alignment()), "slot '{}': '{}'",
+                       slot.name, device));
     return {};
   }
 
-  /// Everything that the function uses.
+  /// Checks that values and workspaces are aligned as a device bound to the space wants.
+  Status check_alignment(const fbs::FunctionT& function, uint32_t space, size_t alignment) const {
+    if (alignment <= tail_alignment) return {};
+    uint64_t bits = 0;  // union of the bits of all offsets
+    for (const auto& value : function.values)
+      if (value->storage == fbs::Storage::arena && value->space == space) bits |= value->offset;
+    for (const auto& step : function.steps) {
+      const bool runs_there = step->kind == fbs::StepKind::run &&
+                              description().slots[description().regions[step->region]->slot]->space == space;
+      if (runs_there) bits |= step->workspace_offset;
+    }
+    for (const auto& alternative : function.alternatives)
+      TRY(check_alignment(*alternative, space, alignment));
+    for (const auto& stage : function.stages) TRY(check_alignment(*stage->function, space, alignment));
+    if (bits % alignment == 0) return {};
+    return fail(
+        ErrorKind::version,
+        "it wants values at multiples of {} bytes, where the program does not have them: compile it again",
+        alignment);
+  }
+
+  /// Loads everything that the function uses.
   Status load(const fbs::FunctionT& function) {
+    loaded_ = {.memory = bound_.memory.size()};
+    is_refused_by_device_ = false;
     for (const auto& value : function.values) {
       TRY(find_executor(value->space));
       if (value->storage == fbs::Storage::constant) TRY(place_constant(value->space, value->constant));
@@ -187,7 +219,22 @@ class ProgramBinder {
     return {};
   }
 
-  /// In the host's memory a constant stays in the mapped file; to any other its bytes are copied once.
+  /// Unloads what the last load() loaded, so that a device too small for it has room for another alternative.
+  void take_back() {
+    for (const uint32_t region : loaded_.regions) bound_.executables[region] = nullptr;
+    for (const auto& [space, constant] : loaded_.constants) bound_.constants[space][constant] = {};
+    for (const auto& [space, bytes] : loaded_.uploads) uploaded_[space].erase(bytes);
+    bound_.memory.resize(loaded_.memory);
+  }
+
+  /// Remembers whether a device other than the host refused something.
+  template <typename T>
+  Result<T> told_by(uint32_t space, Result<T> told) {
+    is_refused_by_device_ = !told && !bound_.spaces[space]->is_host();
+    return told;
+  }
+
+  /// Places a constant: in the host's memory it stays in the mapped file; to any other it is copied once.
   Status place_constant(uint32_t number, uint32_t constant) {
     PlacedConstant& placed = bound_.constants[number][constant];
     if (placed.place.memory != nullptr) return {};
@@ -196,7 +243,8 @@ class ProgramBinder {
     Place there{in_file.data, 0};
     if (!space.is_host()) {
       if (in_file.dtype == DType::string) return fail("a constant of strings is used on '{}'", space.name());
-      there = TRY(upload(number, in_file));
+      there = TRY(told_by(number, upload(number, in_file)));
+      loaded_.constants.emplace_back(number, constant);
     }
     placed = {in_file, there};
     if (!space.is_host()) placed.tensor.data = space.address(there);
@@ -204,14 +252,17 @@ class ProgramBinder {
   }
 
   Result<Place> upload(uint32_t number, const TensorView& tensor) {
-    Place& there = uploaded_[number][{tensor.data, tensor.bytes()}];
-    if (there.memory != nullptr) return there;
+    const BytesOfFile bytes{tensor.data, tensor.bytes()};
+    if (const auto known = uploaded_[number].find(bytes); known != uploaded_[number].end())
+      return known->second;
     MemorySpace& space = *bound_.spaces[number];
     Memory memory = TRY(space.allocate(tensor.bytes()));
     const Place place{memory.handle(), 0};
     TRY(space.upload(place, tensor.data, tensor.bytes()));
     bound_.memory.push_back(std::move(memory));
-    return there = place;
+    uploaded_[number][bytes] = place;
+    loaded_.uploads.emplace_back(number, bytes);
+    return place;
   }
 
   int threads_on(uint32_t slot) const {
@@ -223,12 +274,12 @@ class ProgramBinder {
     const fbs::RegionT& region = *description().regions[number];
     TRY(missing_[region.slot]);
     const RunBackend& backend = *TRY(bound_.program->backend(number));
+    const uint32_t space = description().slots[region.slot]->space;
     std::vector<ConstTensorView>& constants = bound_.region_constants[number];
     std::vector<Place>& places = bound_.region_places[number];
     constants.clear();
     places.clear();
     for (uint32_t constant : region.constants) {
-      const uint32_t space = description().slots[region.slot]->space;
       TRY(place_constant(space, constant));
       constants.push_back(bound_.constants[space][constant].tensor);
       places.push_back(bound_.constants[space][constant].place);
@@ -244,19 +295,30 @@ class ProgramBinder {
         .cores = bound_.executors[region.slot]->cores(),
         .executor = bound_.executors[region.slot]->name(),
         .constant_places = places};
-    std::unique_ptr<Executable> loaded =
-        TRY(with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}", file_.path,
-                                                       region_text(description(), number))));
+    std::unique_ptr<Executable> loaded = TRY(told_by(
+        space, with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}",
+                                                          file_.path, region_text(description(), number)))));
     bound_.executables[number] = TRY(bound_.executors[region.slot]->adapt(std::move(loaded), nodes_[number]));
+    loaded_.regions.push_back(number);
     return {};
   }
+
+  using BytesOfFile = std::pair<void*, size_t>;
+  struct Loaded {
+    std::vector<uint32_t> regions = {};
+    std::vector<std::pair<uint32_t, uint32_t>> constants = {};   // space and number, outside the host
+    std::vector<std::pair<uint32_t, BytesOfFile>> uploads = {};  // space and bytes
+    size_t memory = 0;  // size of BoundProgram::memory before the load
+  };
 
   BoundProgram& bound_;
   const MappedProgram& file_;
   const std::vector<std::vector<std::string>> nodes_;  // names, by region
-  std::vector<Status> missing_;                        // by slot: why its device is not there
-  /// [space], by bytes of the file: equal ones are stored once.
-  std::vector<std::map<std::pair<void*, size_t>, Place>> uploaded_;
+  std::vector<Status> missing_;                        // reason why the slot's device is missing, by slot
+  /// Places of the file's bytes in each space, so that constants with the same bytes are stored once.
+  std::vector<std::map<BytesOfFile, Place>> uploaded_;
+  Loaded loaded_;
+  bool is_refused_by_device_ = false;  // whether a device made the last load() fail
 };
 
 }  // namespace
@@ -279,21 +341,27 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   const std::string which = stage != nullptr      ? fmt::format("{}", fmt::ptr(stage))
                             : options.alternative ? fmt::format("{}", *options.alternative)
                                                   : "";
-  const std::string key = fmt::format("{}\n{}\n{}", threads, which, fmt::join(names, "\n"));
+  std::vector<uint32_t> first;
+  for (const PassedOver& passed : options.passed_over) first.push_back(passed.first);
+  const std::string key =
+      fmt::format("{}\n{}\n{}\n{}", threads, which, fmt::join(first, ","), fmt::join(names, "\n"));
   // Held while binding, so that two sessions starting at once do not load everything twice.
   std::lock_guard lock(program->bound_mutex_);
   std::erase_if(program->bound_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const BoundProgram>& known = program->bound_[key];
-  if (std::shared_ptr<const BoundProgram> bound = known.lock()) return bound;
+  if (std::shared_ptr<const BoundProgram> bound = known.lock(); bound != nullptr && !has_lost_device(*bound))
+    return bound;
   auto bound = std::make_shared<BoundProgram>();
   bound->program = program;
   bound->threads = threads;
   ProgramBinder binder(*bound);
   TRY(binder.open_executors(names, options));
   if (stage != nullptr) TRY(binder.bind(*stage));
-  for (const auto& function : program->description().functions) {
-    if (stage != nullptr) break;
-    TRY(options.alternative ? binder.bind(*function, *options.alternative) : binder.bind(*function));
+  const auto& functions = program->description().functions;
+  for (size_t i = 0; stage == nullptr && i < functions.size(); ++i) {
+    const PassedOver before = i < options.passed_over.size() ? options.passed_over[i] : PassedOver{};
+    TRY(options.alternative ? binder.bind(*functions[i], *options.alternative)
+                            : binder.bind(*functions[i], before));
   }
   known = bound;
   return bound;

@@ -1,4 +1,4 @@
-// Fills in a prepared function before its first run.
+// Preparation of a function, before its first run.
 #include <algorithm>
 #include <utility>
 
@@ -106,27 +106,20 @@ void PreparedFunction::prepare_run(PreparedStep& step, const fbs::StepT& about) 
                             .workspace_place = workspace};
 }
 
-/// Steps on queues become tasks.
+/// Makes tasks of the steps where they overlap.
 void PreparedFunction::prepare_tasks(const StepSchedule& schedule) {
-  sequence_ = schedule.order.sequence;
-  beside_.resize(sequence_.size());
-  for (uint32_t number : sequence_) {
+  beside_.resize(schedule.order.waits.size());
+  for (size_t number = 0; number < beside_.size(); ++number) {
     BesideStep& step = beside_[number];
-    std::vector<const Task*> tasks;
-    for (uint32_t other : schedule.order.waits[number]) {
-      if (beside_[other].task != nullptr) tasks.push_back(beside_[other].task.get());
-    }
+    std::vector<const Task*> before;
+    for (uint32_t other : schedule.order.waits[number]) before.push_back(beside_[other].task.get());
     step.queue = schedule.queues[number];
-    if (step.queue == nullptr) {
-      step.waits = std::move(tasks);
-      continue;
-    }
-    step.queue->start(steps_[number].executor->cores());
-    step.task = std::make_unique<Task>([this, number] { run_task(number); }, std::move(tasks));
+    if (step.queue != nullptr) step.queue->start(steps_[number].executor->cores());
+    step.task = std::make_unique<Task>([this, number] { run_task(number); }, std::move(before));
   }
 }
 
-/// A team has one caller at a time, so the caller and each queue have their own for each core set.
+/// Makes thread teams. A team has one caller at a time, so the caller and each queue have one per core set.
 void PreparedFunction::share_threads() {
   const CoreSet here = CoreSet::of_this_thread();
   const auto queue_of = [&](size_t number) { return beside_.empty() ? nullptr : beside_[number].queue; };
@@ -149,7 +142,7 @@ void PreparedFunction::share_threads() {
   }
 }
 
-/// The steps of a team run one after the other, and share the memory.
+/// Allocates scratch memory. The steps of a team run one after the other, and share it.
 Status PreparedFunction::allocate_scratch() {
   std::map<ThreadTeam*, size_t> needed;
   for (const PreparedStep& step : steps_) {
@@ -169,7 +162,7 @@ Status PreparedFunction::allocate_scratch() {
   return {};
 }
 
-/// For copies of known size by way of the host.
+/// Allocates memory for copies of known size by way of the host.
 Status PreparedFunction::allocate_staging() {
   std::map<MemorySpace*, size_t> needed;
   for (const PreparedStep& step : steps_) {

@@ -23,7 +23,7 @@ void ValueState::set(const TensorView& tensor, const Place& there, std::shared_p
   owner = std::move(new_owner);
 }
 
-/// What a backend handed over must be what the description promised its readers.
+/// Takes a value that a backend handed over, if it is what the description promised its readers.
 Status PreparedFunction::take_dynamic(uint32_t id) {
   ValueState& value = values_[id];
   Output& made = *value.writer;
@@ -56,7 +56,7 @@ Status PreparedFunction::run_region(PreparedStep& step) {
   return {};
 }
 
-/// Memory for a copy whose size was not known before, as much as its source has.
+/// Allocates the target of a copy whose size is known only at run time, as large as its source.
 Status PreparedFunction::make_target(PreparedStep& step, const ValueState& from, ValueState& to) {
   if (from.view.dtype == DType::string) {
     const Tensor made(from.view.dtype, from.view.shape);
@@ -136,7 +136,7 @@ void PreparedFunction::set_trace(const TraceCallback& trace, bool is_profile) {
 Status PreparedFunction::run_traced(PreparedStep& step) {
   const bool run = step.kind == fbs::StepKind::run;
   const int64_t begin = clock_nanoseconds();
-  TimeSpan copied;  // by the device's clock
+  TimeSpan copied;  // times by the device's clock
   Status status = run ? run_region(step) : run_copy(step, &copied);
   const TimeSpan ran = copied.end_ns != 0 ? copied : TimeSpan{begin, clock_nanoseconds()};
   trace_({step_text(step), run ? "region" : "copy", step.executor->name(), ran.begin_ns, ran.end_ns,
@@ -173,31 +173,27 @@ void PreparedFunction::run_task(size_t number) {
   if (!status) has_failed_.store(true, std::memory_order_relaxed);
 }
 
-/// Steps of the caller in their order, the others enqueued as soon as that is possible. When one fails, those
-/// that have not begun are skipped, and those that have are waited for: they use the callers' buffers.
+/// Enqueues all steps that are not the caller's, in their order, then runs the caller's; each waits for what
+/// it needs. When one fails, steps that have not started are skipped, and those that have are waited for:
+/// they use the callers' buffers.
 Status PreparedFunction::run_beside() {
   has_failed_.store(false, std::memory_order_relaxed);
+  for (BesideStep& step : beside_)
+    if (step.queue == nullptr) step.task->expect();
   const Status begun = caught([&]() -> Status {
-    for (uint32_t number : sequence_) begin_step(number);
+    for (size_t number = 0; number < beside_.size(); ++number) {
+      BesideStep& step = beside_[number];
+      if (step.queue != nullptr) step.queue->enqueue(*step.task, steps_[number].executor->cores());
+    }
     return {};
   });
   if (!begun) has_failed_.store(true, std::memory_order_relaxed);
-  for (const BesideStep& step : beside_) {
-    if (step.task != nullptr) step.task->wait();
-  }
+  for (const BesideStep& step : beside_)
+    if (step.queue == nullptr) step.task->run();
+  for (const BesideStep& step : beside_) step.task->wait();
   TRY(begun);
   for (const BesideStep& step : beside_) TRY(step.status);
   return {};
-}
-
-void PreparedFunction::begin_step(size_t number) {
-  BesideStep& step = beside_[number];
-  if (step.queue != nullptr) {
-    step.queue->enqueue(*step.task, steps_[number].executor->cores());
-    return;
-  }
-  for (const Task* task : step.waits) task->wait();
-  run_task(number);
 }
 
 Status PreparedFunction::run_in_sequence() {

@@ -1,4 +1,4 @@
-// A function ready to run: everything that is known before a run is filled in once, so that a run only
+// Functions ready to run: everything that is known before a run is filled in once, so that a run only
 // patches the callers' buffers and walks the steps.
 #pragma once
 
@@ -14,54 +14,53 @@
 
 namespace intarsia {
 
-/// A value during a run: where it is now, and the step arguments that repeat it.
+/// Value during a run: where it is, and the step arguments that repeat it.
 struct ValueState {
   const fbs::ValueT* about = nullptr;
-  /// As executables in its space find it; without data while a dynamically shaped value does not exist.
+  /// View that executables in its space use; without data while a dynamically shaped value does not exist.
   TensorView view;
-  Place place;                  // outside the host's memory
-  std::shared_ptr<void> owner;  // of a dynamically shaped value's memory
+  Place place;                  // place of a value outside the host's memory
+  std::shared_ptr<void> owner;  // owner of a dynamically shaped value's memory
   std::vector<Input*> readers;
   Output* writer = nullptr;
 
   bool is_dynamic() const { return about->storage == fbs::Storage::dynamic; }
   bool is_opaque() const { return about->dtype == 0; }
   bool is_on_host() const { return about->space == host_space; }
-  /// For copies.
+  /// Returns the place that copies use.
   Place source() const { return is_on_host() ? Place{view.data, 0} : place; }
   void set_data(void* data);
-  /// Also the shape, dtype, place and owner.
+  /// Sets the data, shape, dtype, place and owner.
   void set(const TensorView& tensor, const Place& there, std::shared_ptr<void> new_owner);
 };
 
-/// A step, ready to run.
+/// Step that is ready to run.
 struct PreparedStep {
   fbs::StepKind kind = fbs::StepKind::run;
   uint32_t region = 0;                     // run
   const Executable* executable = nullptr;  // run
   RunContext context;                      // run
-  Executor* executor = nullptr;            // run: where; copy: of the end outside the host's memory
+  Executor* executor = nullptr;            // run: where; copy: at the end outside the host's memory
   MemorySpace* from = nullptr;             // copy
   MemorySpace* to = nullptr;               // copy
   std::span<const uint32_t> inputs;        // values
   std::span<const uint32_t> outputs;
   bool writes_dynamic = false;
   TraceHook trace_kernel;          // set while the session is traced
-  const CoreSet* cores = nullptr;  // that the caller goes to for it; null: it stays
+  const CoreSet* cores = nullptr;  // cores that the caller moves to for it; null: it stays
 };
 
-/// A step where several run at the same time.
+/// Step of a function whose steps run at the same time.
 struct BesideStep {
-  Queue* queue = nullptr;          // null: the caller runs it
-  std::unique_ptr<Task> task;      // of those on a queue
-  std::vector<const Task*> waits;  // of the caller's: tasks that must be done before
-  Status status;                   // of the last run
+  Queue* queue = nullptr;  // null: the caller runs it
+  std::unique_ptr<Task> task;
+  Status status;  // result of the last run
 };
 
 class PreparedFunction {
  public:
-  /// Everything given outlives it. `arenas`: one per space. Fails when there is not enough memory; throws
-  /// std::system_error when threads cannot start.
+  /// Prepares a function; everything given must outlive it. `arenas` has one entry per space. Fails when
+  /// there is not enough memory; throws std::system_error when threads cannot start.
   static Result<std::unique_ptr<PreparedFunction>> make(const BoundProgram& program,
                                                         const fbs::FunctionT& function,
                                                         std::span<const Memory> arenas);
@@ -89,13 +88,12 @@ class PreparedFunction {
   Status run_steps();
   Status run_in_sequence();
   Status run_beside();
-  void begin_step(size_t number);
   void run_task(size_t number);
   Status run_step(PreparedStep& step);  // throws nothing
   Status do_step(PreparedStep& step);
   Status run_on_its_cores(PreparedStep& step);
   Status run_region(PreparedStep& step);
-  /// `ran`: MemorySpace::upload().
+  /// Runs a copy; MemorySpace::upload() explains `ran`.
   Status run_copy(PreparedStep& step, TimeSpan* ran = nullptr);
   Status make_target(PreparedStep& step, const ValueState& from, ValueState& to);
   Status take_dynamic(uint32_t value);
@@ -108,19 +106,18 @@ class PreparedFunction {
   const fbs::FunctionT& function_;
   std::span<const Memory> arenas_;
   std::vector<ValueState> values_;
-  std::vector<Input> inputs_;  // of all run steps, one after the other
+  std::vector<Input> inputs_;  // inputs of all run steps, one after the other
   std::vector<Output> outputs_;
   std::vector<PreparedStep> steps_;
-  std::vector<BesideStep> beside_;       // as the steps; empty: the caller runs all, in their order
-  std::vector<uint32_t> sequence_;       // in which those are begun
-  std::atomic<bool> has_failed_{false};  // in this run
-  /// Threads for parallel loops, by who calls them (null: the caller) and on which cores.
+  std::vector<BesideStep> beside_;       // indexed as the steps; empty: the caller runs all in order
+  std::atomic<bool> has_failed_{false};  // whether a step of this run failed
+  /// Threads for parallel loops, by the queue that calls them (null: the caller) and their cores.
   std::map<std::pair<const Queue*, const CoreSet*>, std::unique_ptr<ThreadTeam>> teams_;
   ThreadTeam* callers_team_ = nullptr;
   std::map<const ThreadTeam*, std::shared_ptr<void>> scratch_;
-  /// Memory for copies by way of the host, by space that they go to.
+  /// Memory for copies by way of the host, by the space that they go to.
   std::map<const MemorySpace*, Memory> staging_;
-  const CoreSet* callers_cores_ = nullptr;  // null: where the caller runs anyway
+  const CoreSet* callers_cores_ = nullptr;  // null: wherever the caller runs
   std::unique_ptr<class ArgumentBinder> binder_;
   bool has_dynamic_ = false;
   DumpHook dump_;

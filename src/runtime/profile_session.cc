@@ -17,7 +17,7 @@ constexpr int64_t default_nanoseconds = 1'000'000'000;
 constexpr size_t fewest_runs = 5, most_runs = 200;
 constexpr size_t most_ops_in_name = 4;
 
-/// The times of one thing, by run.
+/// Times of one thing, by run.
 struct Series {
   std::string name, device;
   std::vector<int64_t> nanoseconds;
@@ -35,8 +35,8 @@ struct Series {
 
 struct RegionSeries {
   Series whole;
-  std::vector<Series> kernels;  // in their order
-  size_t next = 0;              // kernel of the run that goes on
+  std::vector<Series> kernels;  // ordered as they run
+  size_t next = 0;              // next kernel of the current run
 };
 
 /// Collects the events of runs, from several threads.
@@ -85,7 +85,7 @@ class Recorder {
   size_t run_ = 0;
 };
 
-/// A function with memory for its outputs.
+/// Runs a function with memory for its outputs.
 class Runner {
  public:
   Runner(Session& session, const fbs::FunctionT& function, std::span<const NamedTensor> inputs)
@@ -93,7 +93,7 @@ class Runner {
     for (uint32_t id : function.outputs) memory_.push_back(allocate_value(*function.values[id]));
   }
 
-  /// Nanoseconds.
+  /// Runs the function; returns the nanoseconds that it took.
   Result<int64_t> run() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const TensorView tensor = memory_[i] ? memory_[i]->view() : TensorView{};
@@ -109,7 +109,7 @@ class Runner {
   const fbs::FunctionT& function_;
   std::span<const NamedTensor> inputs_;
   std::vector<NamedTensor> outputs_;
-  std::vector<std::optional<Tensor>> memory_;  // nothing: the run allocates it
+  std::vector<std::optional<Tensor>> memory_;  // nullopt: the run allocates it
 };
 
 /// Gives a session back the trace that it had.
@@ -125,7 +125,7 @@ class TraceKept {
   TraceCallback trace_;
 };
 
-/// The faster half.
+/// Returns the faster half of the runs.
 std::vector<size_t> choose_runs(const std::vector<int64_t>& nanoseconds) {
   std::vector<size_t> runs(nanoseconds.size());
   std::iota(runs.begin(), runs.end(), 0);
@@ -134,7 +134,7 @@ std::vector<size_t> choose_runs(const std::vector<int64_t>& nanoseconds) {
   return runs;
 }
 
-/// "Conv" of a framework, "FusedConv", "MatMul", ...
+/// Checks for a product of a framework: "Conv", "FusedConv", "MatMul", ...
 bool is_product(std::string_view label) {
   const std::string_view op = label.substr(label.rfind(' ') + 1);
   return std::ranges::any_of(std::array{"Conv", "Gemm", "MatMul"},
@@ -190,7 +190,7 @@ class Profiler {
     return false;
   }
 
-  /// In a run of its own: frameworks run their regions again within it.
+  /// Profiles operators in a separate run, within which frameworks run their regions again.
   Status profile_operators() {
     std::mutex mutex;
     const auto add = [&](const TraceEvent& event) {
@@ -248,7 +248,7 @@ class Profiler {
     }
   }
 
-  /// Its shape and traffic only if it is one node.
+  /// Adds a region as a whole; its shape and traffic only if it is one node.
   void add_whole(Profile& profile, size_t region) const {
     const KernelNotes notes(program_, region);
     ProfileEntry entry = make_entry(ProfileEntry::Kind::region, region);
@@ -267,7 +267,7 @@ class Profiler {
       entry.operations += notes.at(i) != nullptr ? notes.at(i)->operations() : 0;
   }
 
-  /// "conv1: Conv Relu Conv Relu ..."
+  /// Returns a text like "conv1: Conv Relu Conv Relu ...".
   static std::string print_nodes(const std::vector<ProfiledNode>& nodes) {
     if (nodes.empty()) return {};
     std::string text = nodes[0].name.empty() ? "" : nodes[0].name + ": ";
@@ -303,7 +303,7 @@ class Profiler {
             .region = static_cast<int>(region)};
   }
 
-  /// An operator that is named for what it fused: it computes the product, too.
+  /// Describes an operator that is named for what it fused: it computes the product, too.
   void describe_product(ProfileEntry& entry, const fbs::KernelNote* product,
                         const flatbuffers::Vector<uint32_t>& fused) const {
     add_nodes(entry, &fused);
@@ -342,7 +342,7 @@ class Profiler {
   const fbs::ProgramT& program_;
   const fbs::FunctionT& function_;
   Recorder recorder_;
-  std::vector<std::vector<OperatorTime>> operators_;  // of a framework, by region
+  std::vector<std::vector<OperatorTime>> operators_;  // operators of frameworks, by region
   Runner runner_;
   Series whole_;
   std::vector<size_t> chosen_;  // runs that count

@@ -9,6 +9,26 @@
 
 namespace intarsia {
 
+namespace {
+
+/// Allocates a space's arena, for whichever function runs. Unused devices, which may be lost, are not asked.
+Result<Memory> allocate_arena(const BoundProgram& program, size_t space) {
+  uint64_t bytes = 0;
+  bool is_used = space == host_space;
+  for (const BoundFunction& bound : program.functions) {
+    bytes = std::max(bytes, bound.function->arena_bytes[space]);
+    is_used |=
+        std::ranges::any_of(bound.function->values, [&](const auto& value) { return value->space == space; });
+  }
+  if (program.spaces[space] == nullptr || (!is_used && bytes == 0)) return Memory();
+  Result<Memory> memory = program.spaces[space]->allocate(bytes);
+  if (!memory && memory.error().kind != ErrorKind::device_lost)
+    memory.error().kind = ErrorKind::out_of_memory;
+  return memory;
+}
+
+}  // namespace
+
 Session::Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -31,11 +51,7 @@ Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
   session.program_ = std::move(program);
   const fbs::ProgramT& description = session.program_->description();
   for (size_t space = 0; space < description.spaces.size(); ++space) {
-    uint64_t bytes = 0;
-    for (const BoundFunction& bound : session.program_->functions)
-      bytes = std::max(bytes, bound.function->arena_bytes[space]);
-    const auto& memory = session.program_->spaces[space];
-    session.arenas_.push_back(memory == nullptr ? Memory() : TRY(memory->allocate(bytes)));
+    session.arenas_.push_back(TRY(allocate_arena(*session.program_, space)));
   }
   for (const BoundFunction& bound : session.program_->functions) {
     session.functions_.push_back(
@@ -55,7 +71,8 @@ Status Session::run(std::string_view function, std::span<const NamedTensor> inpu
   return fail("no function '{}'; the program has: {}", function, fmt::join(names, ", "));
 }
 
-void Session::set_dump(DumpHook dump) {
+void Session::set_dump(const DumpHook& dump) {
+  dump_ = dump;
   for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_dump(dump);
 }
 

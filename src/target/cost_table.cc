@@ -30,7 +30,7 @@ bool run(sqlite3* file, const char* sql) {
   return sqlite3_exec(file, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-/// The file's format; 0: the file is new. Nothing when it cannot be read.
+/// Returns the format of the file: 0 for a new one, nullopt if it cannot be read.
 std::optional<int> read_version(sqlite3* file) {
   int version = 0;
   auto read = [](void* to, int, char** columns, char**) {
@@ -46,7 +46,7 @@ bool make_tables(sqlite3* file) {
   return run(file, "BEGIN IMMEDIATE") && run(file, schema) && run(file, stamp.c_str()) && run(file, "COMMIT");
 }
 
-/// Including what is only in its write-ahead log, so that nothing is lost.
+/// Moves a file away, including its write-ahead log, so that nothing is lost.
 void move_away(const std::string& path) {
   std::error_code error;
   fs::rename(path, path + ".damaged", error);
@@ -54,7 +54,7 @@ void move_away(const std::string& path) {
   fs::remove(path + "-shm", error);
 }
 
-/// A statement, finalized by the destructor.
+/// SQL statement, finalized by the destructor.
 class Statement {
  public:
   Statement(sqlite3* file, const char* sql) { sqlite3_prepare_v2(file, sql, -1, &statement_, nullptr); }
@@ -62,7 +62,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// The parameters, in order.
+  /// Binds the parameters, in order.
   template <typename... Values>
   void bind(const Values&... values) {
     int at = 0;
@@ -71,10 +71,10 @@ class Statement {
   int step() { return statement_ == nullptr ? SQLITE_ERROR : sqlite3_step(statement_); }
   void reset() { sqlite3_reset(statement_); }
 
-  // Of the row, by column.
+  // Values of the current row, by column.
   int64_t number(int column) { return sqlite3_column_int64(statement_, column); }
   double real(int column) { return sqlite3_column_double(statement_, column); }
-  /// Until the next step.
+  /// Returns a text that is valid until the next step.
   std::string_view text(int column) {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
     return {bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
@@ -90,7 +90,7 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// Neighbors in the file are neighbors here, so that they are read together.
+/// Sorts the keys as in the file, so that neighboring rows are read together.
 std::vector<const CostKey*> sort_keys(std::span<const CostKey> keys) {
   std::vector<const CostKey*> sorted;
   for (const CostKey& key : keys) sorted.push_back(&key);
@@ -98,7 +98,7 @@ std::vector<const CostKey*> sort_keys(std::span<const CostKey> keys) {
   return sorted;
 }
 
-/// A JSON list: one parameter, however long it is.
+/// Returns the digests as a JSON list, which is a single parameter.
 std::string list_digests(const std::vector<const CostKey*>& keys) {
   std::string list = "[";
   for (const CostKey* key : keys) {
@@ -109,7 +109,7 @@ std::string list_digests(const std::vector<const CostKey*>& keys) {
 }
 
 const char* name_of(CostKind kind) {
-  constexpr std::array names = {"kernel", "region", "part", "node", "plan"};  // in the order of CostKind
+  constexpr std::array names = {"kernel", "region", "part", "node", "plan"};  // ordered as CostKind
   return names[static_cast<size_t>(kind)];
 }
 
@@ -135,7 +135,7 @@ CostTable::CostTable(const std::string& folder, int busy_milliseconds)
   open(":memory:");
 }
 
-/// False only for a file of another format.
+/// Opens the file, or replaces a damaged one. Returns false only for a file of another format.
 bool CostTable::open_or_replace(const std::string& path) {
   path_ = path;
   Opened opened = open(path);
@@ -161,7 +161,7 @@ CostTable::Opened CostTable::open(const std::string& path) {
   if (version && *version != 0 && *version != format_version) return Opened::other_format;
   run(file, "PRAGMA journal_mode = WAL");
   run(file, "PRAGMA synchronous = NORMAL");
-  run(file, "PRAGMA cache_size = -16000");  // KiB: rows are asked for in no order
+  run(file, "PRAGMA cache_size = -16000");  // KiB; large, as rows are read in random order
   if (version == format_version || (version == 0 && make_tables(file))) return Opened::ready;
   const int reason = sqlite3_errcode(file);
   return reason == SQLITE_CORRUPT || reason == SQLITE_NOTADB ? Opened::damaged : Opened::unusable;
@@ -173,7 +173,7 @@ void CostTable::warn(const std::string& why) {
                          path_, why);
 }
 
-/// A digest has few rows, so that the rest of a key is compared here.
+/// Queries by digest alone and compares the rest of the key here, as a digest has few rows.
 std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
   Statement select(
       file_.get(),
@@ -204,15 +204,18 @@ std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
 }
 
 void CostTable::add(std::span<const std::pair<CostKey, Cost>> rows) {
+  for (const auto& [key, cost] : rows) {
+    if (cost.timing.is_disturbed)
+      disturbed_[key] = cost;
+    else
+      disturbed_.erase(key);
+  }
   bool added = run(file_.get(), "BEGIN IMMEDIATE");
   if (added) {
     Statement insert(file_.get(),
                      "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& [key, cost] : rows) {
-      if (cost.timing.is_disturbed) {
-        disturbed_[key] = cost;
-        continue;
-      }
+      if (cost.timing.is_disturbed) continue;
       insert.bind(machine_, key.device, key.backend, key.version, key.code, int64_t{key.threads},
                   key.precision, name_of(key.kind), key.digest, cost.timing.nanoseconds, cost.timing.spread,
                   cost.probe_nanoseconds, cost.at, cost.fault);

@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// Weights [spatial..., in, out] -> [out, in, spatial...].
+/// Moves the axes of weights [spatial..., in, out] -> [out, in, spatial...].
 ValueId weights_to_ours(Translation& t, size_t input, int64_t spatial) {
   std::vector<int64_t> permutation{spatial + 1, spatial};
   for (int64_t axis = 0; axis < spatial; ++axis) permutation.push_back(axis);
@@ -36,7 +36,8 @@ Status convolution(Translation& t, int64_t spatial) {
 Status conv2d(Translation& t) { return convolution(t, 2); }
 Status conv3d(Translation& t) { return convolution(t, 3); }
 
-/// Weights [h, w, channels, multiplier]: each channel has its own filters.
+/// Translates a depthwise convolution with weights [h, w, channels, multiplier]: each channel has its own
+/// filters.
 Status depthwise(Translation& t) {
   const Layout layout = TRY(read_layout(t, 2));
   const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
@@ -55,13 +56,14 @@ Status depthwise(Translation& t) {
   return {};
 }
 
-/// The gradient of a convolution with respect to its input: a transposed convolution. Inputs: output sizes,
-/// weights, image.
+/// Translates the gradient of a convolution with respect to its input: a transposed convolution. Inputs:
+/// output sizes, weights, image.
 Status transposed_convolution(Translation& t, int64_t spatial) {
   const Layout layout = TRY(read_layout(t, spatial));
   const Shape output = TRY(t.integers(0)), weights = TRY(t.shape(1)), image = TRY(t.shape(2));
-  if (static_cast<int64_t>(output.size()) != spatial + 2 || output.size() != weights.size())
-    return fail("of rank {} and {}", output.size(), weights.size());
+  if (static_cast<int64_t>(output.size()) != spatial + 2 || output.size() != weights.size() ||
+      output.size() != image.size())
+    return fail("of rank {} and {} to {}", image.size(), weights.size(), output.size());
   Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
   TRY(set_padding(t, layout, output, window));
   std::vector<int64_t> extra;
@@ -74,8 +76,8 @@ Status transposed_convolution(Translation& t, int64_t spatial) {
     if (extra.back() < 0 || extra.back() >= std::max(window.strides[a], window.dilations[a]))
       return fail("its output sizes do not fit its strides");
   }
-  // Weights are [spatial..., out, in] here: the permutation gives [in, out, spatial...], which is what
-  // ConvTranspose wants.
+  // Weights are [spatial..., out, in] here: the permutation gives [in, out, spatial...], the layout of
+  // ConvTranspose.
   const ValueId y =
       t.make("ConvTranspose", {to_channels_first(t, t.input(2), layout), weights_to_ours(t, 1, spatial)},
              {{"strides", window.strides},
@@ -89,7 +91,7 @@ Status transposed_convolution(Translation& t, int64_t spatial) {
 Status conv2d_transpose(Translation& t) { return transposed_convolution(t, 2); }
 Status conv3d_transpose(Translation& t) { return transposed_convolution(t, 3); }
 
-/// The operand with its last two axes swapped when the attribute says so.
+/// Returns the operand, with its last two axes swapped if `swapped`.
 Result<ValueId> operand(Translation& t, size_t input, bool swapped) {
   if (!swapped) return t.input(input);
   const int64_t rank = TRY(t.rank(input));

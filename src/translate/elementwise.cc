@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// Our operator that does the same with the same inputs.
+/// Translates to our operator that does the same with the same inputs.
 template <const char* op>
 Status same(Translation& t) {
   t.give(0, t.make(op, t.inputs()));
@@ -36,7 +36,7 @@ Status alias_all(Translation& t) {
   return {};
 }
 
-/// The declared shape is only a check, done here at compile time if the input's shape is known.
+/// Checks the declared shape at compile time, if the input's shape is known, and passes the input on.
 Status ensure_shape(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   const auto wanted = tensorflow::get_shape(t.attributes(), "shape");
@@ -58,7 +58,7 @@ Status cast(Translation& t) {
   return {};
 }
 
-/// Truncates for integers, as ONNX Div does.
+/// Divides; truncates for integers, as ONNX Div does.
 Status divide(Translation& t) {
   t.give(0, t.make("Div", t.inputs()));
   return {};
@@ -69,7 +69,7 @@ Status real_div(Translation& t) {
   return divide(t);
 }
 
-/// Zero where the divisor is zero.
+/// Divides; the result is zero where the divisor is zero.
 Status div_no_nan(Translation& t) {
   if (!is_float(t.dtype(0))) return fail("of {}", dtype_name(t.dtype(0)));
   const ValueId zero = t.make_scalar(t.dtype(0), 0);
@@ -83,7 +83,7 @@ Status mul_no_nan(Translation& t) {
   return {};
 }
 
-/// a - floor_mod(a, b), divided by b: exact for integers.
+/// Divides integers exactly, as (a - floor_mod(a, b)) / b.
 Status floor_div(Translation& t) {
   if (is_float(t.dtype(0))) {
     t.give(0, t.make("Floor", {t.make("Div", t.inputs())}));
@@ -94,7 +94,7 @@ Status floor_div(Translation& t) {
   return {};
 }
 
-/// The result has the divisor's sign.
+/// Translates FloorMod, whose result has the divisor's sign.
 Status floor_mod(Translation& t) {
   if (!is_float(t.dtype(0))) {
     t.give(0, t.make("Mod", t.inputs()));
@@ -141,7 +141,7 @@ Status log1p(Translation& t) {
   return {};
 }
 
-/// 2 exp(x/2) sinh(x/2): no cancellation near zero.
+/// Translates Expm1 without cancellation near zero.
 Status expm1(Translation& t) {
   const ValueId half = t.make("Mul", {t.input(0), t.make_scalar(t.dtype(0), 0.5)});
   const ValueId tanh = t.make("Tanh", {half}), one = t.make_scalar(t.dtype(0), 1);
@@ -190,10 +190,11 @@ Status is_finite(Translation& t) {
   return {};
 }
 
-/// The condition of the old Select may be a vector that chooses rows.
+/// Translates the old Select, whose condition may be a vector that chooses rows.
 Status select(Translation& t) {
   const int64_t condition = TRY(t.rank(0)), rank = TRY(t.rank(1));
   if (condition == rank || condition == 0) return same<where_>(t);
+  if (condition != 1 || rank == 0) return fail("of rank {} by a condition of rank {}", rank, condition);
   Shape shape(static_cast<size_t>(rank), 1);
   shape[0] = TRY(t.shape(0))[0];
   t.give(0, t.make("Where", {t.reshape(t.input(0), shape), t.input(1), t.input(2)}));
@@ -209,7 +210,8 @@ Status add_n(Translation& t) {
 }
 
 Status bias_add(Translation& t) {
-  const int64_t rank = TRY(t.rank(0));
+  const int64_t rank = TRY(t.rank(0)), bias_rank = TRY(t.rank(1));
+  if (rank < 2 || bias_rank != 1) return fail("of rank {} and {}", rank, bias_rank);
   const bool channels_first = t.attributes().get_string("data_format", "NHWC") == "NCHW";
   ValueId bias = t.input(1);
   if (channels_first && rank > 2) {

@@ -7,8 +7,8 @@
 namespace intarsia {
 namespace {
 
-/// In TensorFlow, indices outside of the axis give zeros on a GPU and an error on a CPU; sane models have
-/// none.
+/// Translates a gather. In TensorFlow, indices outside of the axis give zeros on a GPU and an error on a CPU;
+/// sane models have none.
 Status gather(Translation& t) {
   const int64_t rank = TRY(t.rank(0));
   const int64_t axis = t.input_count() > 2 ? TRY(normal_axis(TRY(t.integer(2)), rank)) : 0;
@@ -22,7 +22,7 @@ Status gather_nd(Translation& t) {
   return {};
 }
 
-/// Adds updates into zeros; equal indices add up.
+/// Adds updates to zeros; updates of equal indices add up.
 Status scatter_nd(Translation& t) {
   const std::vector<int64_t> shape = TRY(t.integers(2));
   const ValueId zeros = t.make("Expand", {t.make_scalar(t.dtype(1), 0), t.make_integers(shape)});
@@ -40,8 +40,8 @@ Status scatter_into(Translation& t, const char* reduction) {
 Status scatter_update(Translation& t) { return scatter_into(t, "none"); }
 Status scatter_add(Translation& t) { return scatter_into(t, "add"); }
 
-/// Inputs: indices, depth, value on, value off. An index outside of the depth gives a row of off values;
-/// negative ones count from the end in ours, so they are moved out of range first.
+/// Translates OneHot with the inputs indices, depth, on value, off value. An index outside of the depth gives
+/// a row of off values; ours counts negative indices from the end, so they are moved out of range first.
 Status one_hot(Translation& t) {
   const int64_t depth = TRY(t.integer(1));
   const ValueId indices = t.cast(t.input(0), DType::i64), zero = t.make_scalar(DType::i64, 0);
@@ -72,8 +72,7 @@ Status matrix_band_part(Translation& t) {
   const int64_t lower = TRY(t.integer(1)), upper = TRY(t.integer(2));
   if (shape.size() < 2) return fail("of rank {}", shape.size());
   const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
-  constexpr int64_t max_elements = 1 << 24;
-  if (rows * columns > max_elements) return fail("of {} elements", rows * columns);
+  if (columns > 0 && rows > max_made_elements / columns) return fail("of {} x {} elements", rows, columns);
   Tensor mask(DType::boolean, {rows, columns});
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
@@ -85,7 +84,7 @@ Status matrix_band_part(Translation& t) {
   return {};
 }
 
-/// Positions of elements that are not zero, as rows.
+/// Returns the positions of nonzero elements, as rows.
 Status where(Translation& t) {
   t.give(0, t.make("Transpose", {t.make("NonZero", {t.input(0)})}, {{"perm", std::vector<int64_t>{1, 0}}}));
   return {};
@@ -103,6 +102,7 @@ Status unique(Translation& t) {
 Status invert_permutation(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   if (shape.size() != 1) return fail("of rank {}", shape.size());
+  if (shape[0] > max_made_elements) return fail("of {} elements", shape[0]);
   std::vector<int64_t> count(static_cast<size_t>(shape[0]));
   std::iota(count.begin(), count.end(), 0);
   const ValueId indices = t.cast(t.input(0), DType::i64), positions = t.make_integers(count);

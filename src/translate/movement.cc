@@ -9,7 +9,7 @@ namespace intarsia {
 namespace {
 
 Status reshape(Translation& t) {
-  // Zero is a size in TensorFlow, a copied size in ours unless allowzero is set.
+  // TensorFlow takes a zero as a size; ours copies a size for it unless allowzero is set.
   const ValueId shape =
       t.is_constant(1) ? t.make_integers(TRY(t.integers(1))) : t.cast(t.input(1), DType::i64);
   t.give(0, t.make("Reshape", {t.input(0), shape}, {{"allowzero", int64_t{1}}}));
@@ -66,7 +66,7 @@ Status pack(Translation& t) {
   return {};
 }
 
-/// Parts of these sizes along the axis, one per output.
+/// Splits into parts of these sizes along the axis, one per output.
 Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector<int64_t>& sizes,
                   bool drop_axis) {
   const std::vector<ValueId> parts =
@@ -115,7 +115,7 @@ Status split_v(Translation& t) {
   return split_into(t, t.input(0), axis, sizes, false);
 }
 
-/// [rank, 2] pairs of begin and end -> all begins, then all ends.
+/// Reads pads: [rank, 2] pairs of start and end -> all starts, then all ends.
 Result<std::vector<int64_t>> read_pads(const Translation& t) {
   const std::vector<int64_t> pairs = TRY(t.integers(1));
   std::vector<int64_t> pads(pairs.size());
@@ -135,7 +135,8 @@ Status pad_v2(Translation& t) {
   return {};
 }
 
-/// SYMMETRIC repeats the border element, which our Pad cannot do: it would take slices and reversals.
+/// Translates MirrorPad. SYMMETRIC repeats the border element, which our Pad cannot do: it would take slices
+/// and reversals.
 Status mirror_pad(Translation& t) {
   const std::string mode = t.attributes().get_string("mode", "");
   if (mode != "REFLECT") return fail("in mode {}", mode);
@@ -166,7 +167,8 @@ Status range(Translation& t) {
 
 Status lin_space(Translation& t) {
   const int64_t count = TRY(t.integer(2));
-  if (count < 2 || t.dtype(0) != DType::f32) return fail("of {} elements", count);
+  if (count < 2 || count > max_made_elements || t.dtype(0) != DType::f32)
+    return fail("of {} elements", count);
   Tensor steps(DType::f32, {count});
   std::iota(steps.as<float>().begin(), steps.as<float>().end(), 0.0f);
   const ValueId step = t.make("Div", {t.make("Sub", {t.input(1), t.input(0)}),
@@ -175,7 +177,7 @@ Status lin_space(Translation& t) {
   return {};
 }
 
-/// Shape arithmetic is i32 in TensorFlow, i64 in ours.
+/// Casts to the requested type: shape arithmetic is i32 in TensorFlow, i64 in ours.
 ValueId as_wanted(Translation& t, ValueId value) {
   const DType type = tensorflow::get_dtype(t.attributes(), "out_type", DType::i32);
   return type == DType::i64 ? value : t.cast(value, type);
@@ -227,8 +229,8 @@ Status blocks(Translation& t, const char* op, bool to_depth) {
 Status space_to_depth(Translation& t) { return blocks(t, "SpaceToDepth", true); }
 Status depth_to_space(Translation& t) { return blocks(t, "DepthToSpace", false); }
 
-/// Pad, cut each block axis in two, move the block positions to the batch (TensorFlow's documentation of the
-/// operator).
+/// Pads, cuts each block axis in two, and moves the block positions to the batch (TensorFlow's documentation
+/// of the operator).
 Status space_to_batch(Translation& t) {
   const Shape image = TRY(t.shape(0));
   const std::vector<int64_t> block = TRY(t.integers(1)), pairs = TRY(t.integers(2));
@@ -259,14 +261,19 @@ Status space_to_batch(Translation& t) {
   return {};
 }
 
-/// The inverse, with crops.
+/// Translates the inverse of SpaceToBatchND, with crops.
 Status batch_to_space(Translation& t) {
   const Shape image = TRY(t.shape(0));
   const std::vector<int64_t> block = TRY(t.integers(1)), crops = TRY(t.integers(2));
   const size_t blocks = block.size();
-  const int64_t positions = std::accumulate(block.begin(), block.end(), int64_t{1}, std::multiplies<>());
-  if (crops.size() != 2 * blocks || image.size() < blocks + 1 || positions < 1 || image[0] % positions != 0)
-    return fail("{} images in {} positions", image.empty() ? 0 : image[0], positions);
+  if (crops.size() != 2 * blocks || image.size() < blocks + 1)
+    return fail("of rank {} with {} block sizes", image.size(), blocks);
+  int64_t positions = 1;
+  for (int64_t size : block) {
+    if (size < 1 || positions > max_parts / size) return fail("a block of {} elements", size);
+    positions *= size;
+  }
+  if (image[0] % positions != 0) return fail("{} images in {} positions", image[0], positions);
   std::vector<int64_t> cut(block), order{static_cast<int64_t>(blocks)}, merged{image[0] / positions};
   cut.push_back(image[0] / positions);
   for (size_t axis = 1; axis < image.size(); ++axis) cut.push_back(image[axis]);

@@ -10,20 +10,21 @@ namespace {
 constexpr int64_t to_the_end = std::numeric_limits<int64_t>::max(),
                   before_the_start = std::numeric_limits<int64_t>::min() + 1;
 
-/// Sizes of -1 reach to the end.
+/// Translates Slice; sizes of -1 reach to the end.
 Status slice(Translation& t) {
   const std::vector<int64_t> begins = TRY(t.integers(1)), sizes = TRY(t.integers(2));
   if (begins.size() != sizes.size()) return fail("{} begins and {} sizes", begins.size(), sizes.size());
+  if (std::ranges::any_of(begins, [](int64_t begin) { return begin < 0; })) return fail("a begin below 0");
   std::vector<int64_t> ends, axes(begins.size());
   std::iota(axes.begin(), axes.end(), 0);
   for (size_t i = 0; i < begins.size(); ++i)
-    ends.push_back(sizes[i] == -1 ? to_the_end : begins[i] + sizes[i]);
+    ends.push_back(sizes[i] == -1 || sizes[i] > to_the_end - begins[i] ? to_the_end : begins[i] + sizes[i]);
   t.give(0, t.make("Slice",
                    {t.input(0), t.make_integers(begins), t.make_integers(ends), t.make_integers(axes)}));
   return {};
 }
 
-/// A strided slice's specification, one entry per axis that it names.
+/// Specification of a strided slice, one entry per axis that it names.
 struct Specification {
   std::vector<int64_t> begins, ends, strides;
   int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
@@ -47,7 +48,7 @@ Result<Specification> read_specification(const Translation& t) {
   return spec;
 }
 
-/// Numpy's indexing: first the ranges, then the removed axes, then the new ones.
+/// Translates numpy's indexing: first the ranges, then the removed axes, then the new ones.
 Status strided_slice(Translation& t) {
   const Specification spec = TRY(read_specification(t));
   const Shape shape = TRY(t.shape(0));
@@ -55,6 +56,7 @@ Status strided_slice(Translation& t) {
   int64_t named = 0;
   for (size_t i = 0; i < spec.begins.size(); ++i)
     named += !spec.has(spec.ellipsis_mask, i) && !spec.has(spec.new_axis_mask, i);
+  if (named > rank) return fail("it names {} axes of an input of rank {}", named, rank);
   std::vector<int64_t> starts, ends, steps, axes, dropped, added;
   int64_t axis = 0, result_axis = 0;
   for (size_t i = 0; i < spec.begins.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a rule sees of the TensorFlow node that it translates, and how it adds operators of ours.
+// View of the TensorFlow node that a rule translates, and helpers to add our operators.
 #pragma once
 
 #include <map>
@@ -13,6 +13,9 @@ namespace intarsia {
 
 /// Opset version that translated nodes are written for.
 inline constexpr int translated_opset = 21;
+
+/// Elements of the largest constant that a rule computes.
+inline constexpr int64_t max_made_elements = 1 << 24;
 
 /// Maps values of one graph to values of another.
 using ValueMap = std::map<ValueId, ValueId>;
@@ -29,13 +32,13 @@ class Translation {
   size_t input_count() const { return node_.inputs.size(); }
   bool wants_output(size_t i) const { return has_output(node_, i); }
 
-  /// The input in the new graph; none if the node has fewer, which lacks_input then reports.
+  /// Returns the input in the new graph; no_value if the node has fewer, which lacks_input then reports.
   ValueId input(size_t i);
   bool lacks_input() const { return lacks_input_; }
   std::vector<ValueId> inputs(size_t first = 0);
   const ValueType& type(size_t i) const;
   DType dtype(size_t i) const { return type(i).dtype; }
-  /// Fail when they are not known at compile time, with the reason.
+  /// Returns facts about input `i`; these functions fail with the reason if they are unknown at compile time.
   Result<Shape> shape(size_t i) const;
   Result<int64_t> rank(size_t i) const;
   Result<Tensor> constant(size_t i) const;
@@ -49,7 +52,7 @@ class Translation {
                                     NamedAttributes attributes = {});
   ValueId make_constant(Tensor tensor);
   ValueId make_integers(const std::vector<int64_t>& values);
-  /// A scalar of an integer or floating-point type.
+  /// Adds a scalar of an integer or floating-point type.
   ValueId make_scalar(DType dtype, double value);
   ValueId transpose(ValueId value, const std::vector<int64_t>& permutation);
   ValueId reshape(ValueId value, const Shape& shape);
@@ -69,7 +72,7 @@ class Translation {
 /// Adds nodes that compute what the node does, or fails with the reason why it has no translation.
 using TranslationRule = Status (*)(Translation&);
 
-/// "-1" of a tensor of rank 4 is 3; fails out of range.
+/// Counts an axis from the start: -1 of a tensor of rank 4 is 3; fails out of range.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);
 
 }  // namespace intarsia

@@ -11,7 +11,8 @@
 #include "api/run_backends.h"
 #include "tests/support/runtime_support.h"
 
-// Last: programs include this or the library's internals, never both, and names such as Session are in both.
+// Comes last: programs include this or the library's internals, never both; names such as Session are in
+// both.
 #include <intarsia/intarsia_pipeline.hpp>
 
 std::vector<intarsia::RunBackend> intarsia::run_backends() {
@@ -59,7 +60,7 @@ class PipelineApi : public testing::Test {
   TestFolder folder_;
 };
 
-/// a doubles its input; net gives y = 2x + 1 of that.
+/// Makes a pipeline of a stage "double", which doubles its input, and of the net, which returns y = 2x + 1.
 api::PipelineBuilder double_then_net(const api::Program& net) {
   api::PipelineBuilder builder;
   builder.add("double", {"image"}, {"x"}, [](api::StageCall& call) {
@@ -83,7 +84,7 @@ TEST_F(PipelineApi, FunctionsAndProgramsMix) {
     for (int i = 0; i < 50; ++i) {
       Floats image(4, static_cast<float>(i));
       pipeline.push({{"image", view(image)}});
-      image.assign(4, -1);  // it was copied
+      image.assign(4, -1);  // the pipeline has its own copy
     }
     pipeline.finish();
   });
@@ -115,7 +116,7 @@ TEST_F(PipelineApi, ATraceTellsWhatSessionsDoWhereItIsAsked) {
     Floats image(4, 1);
     pipeline.push({{"image", view(image)}});
     EXPECT_EQ(floats(pipeline.pop({"y"})->outputs.at(0)), Floats(4, 5));
-    pipeline.cancel();  // from then on none comes
+    pipeline.cancel();  // no event comes after this call
     EXPECT_EQ(seen.front(), "double stage");
     EXPECT_EQ(seen.back(), "net stage");
     EXPECT_EQ(std::ranges::count(seen, "net region") > 0, traces_steps);
@@ -179,7 +180,7 @@ TEST_F(PipelineApi, MemoryOfTheCallerIsUsedInPlaceAndReleased) {
   EXPECT_EQ(released, 1);
   named.name = "z";
   intarsia_error_release(intarsia_pipeline_push(pipeline.get(), -1, &named, 1, &owner, &pushed, nullptr));
-  EXPECT_EQ(released, 1);  // where it fails the memory stays the caller's
+  EXPECT_EQ(released, 1);  // after a failure the memory stays the caller's
 }
 
 TEST_F(PipelineApi, StringsPass) {
@@ -325,6 +326,83 @@ TEST_F(PipelineApi, DamagedFilesAreNamed) {
              "pipeline '/nowhere.json': ");
 }
 
+/// Makes a program that computes y = 2x for one row.
+ProgramMaker net_of_one_row() {
+  ProgramMaker maker;
+  const uint32_t x = maker.input("x", {1, 4});
+  maker.run("add", {x, x}, {maker.output("y", {1, 4})});
+  return maker;
+}
+
+/// Checks that each box of an image runs through the net, and that all answers come together.
+TEST_F(PipelineApi, ItemsOfAFrame) {
+  const api::Program net = program(net_of_one_row());
+  api::PipelineBuilder builder;
+  builder.add("detect", {"image"}, {"x"}, [](api::StageCall& call) {
+    const Floats image = floats(call.input(0));
+    const auto items = static_cast<int64_t>(image[0]);
+    auto* out = call.allocate<float>(0, {items, 4});
+    for (int64_t i = 0; i < 4 * items; ++i) out[i] = static_cast<float>(i / 4);
+  });
+  builder.add("net", net);
+  builder.add_replica("net");
+  builder.set_options("detect", {.scatter = {"x"}});
+  builder.connect_by_name();
+  api::Pipeline pipeline = builder.start({.depth = 3});
+  EXPECT_EQ(pipeline.outputs().at(0).shape, (std::vector<int64_t>{-1, 4}));
+  for (float items : {3.0f, 0.0f}) {
+    Floats image{items};
+    pipeline.push({{"image", view(image)}});
+  }
+  const api::PoppedFrame frame = *pipeline.pop({"y"});
+  const api::Value& y = frame.outputs.at(0);
+  EXPECT_EQ(y.shape(), (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(y.data<float>()[8], 4);
+  EXPECT_EQ(pipeline.pop({"y"})->outputs.at(0).shape(), (std::vector<int64_t>{0, 4}));
+  EXPECT_EQ(thrown_by([&] { builder.set_options("net", {}); }),
+            "there is no stage 'net' whose options could be set");
+}
+
+TEST_F(PipelineApi, LiveFrames) {
+  api::PipelineBuilder builder;
+  builder.add("odd", {"x"}, {"x"}, [](api::StageCall& call) {
+    if (call.frame() % 2 == 0) throw api::Dropped("it is even");
+    call.give(0, api::View(floats(call.input(0)).data(), {4}));
+  });
+  builder.set_options("odd", {.queue = api::Queue::drop_oldest});
+  builder.connect_by_name();
+  api::Pipeline pipeline = builder.start({.deadline = std::chrono::hours(1), .queue = api::Queue::block});
+  int user = 0;
+  for (int i = 0; i < 2; ++i) {
+    Floats x(4, 1);
+    pipeline.push({{"x", view(x)}}, {.timestamp = 40 + i, .user = &user});
+  }
+  try {
+    pipeline.pop({"x"});
+    ADD_FAILURE() << "it was dropped";
+  } catch (const api::FrameError& error) {
+    EXPECT_STREQ(error.what(), "frame 0: stage 'odd': dropped by the stage: it is even");
+    EXPECT_EQ(error.kind(), INTARSIA_ERROR_DROPPED);
+    EXPECT_EQ(error.timestamp(), 40);
+    EXPECT_EQ(error.user(), &user);
+  }
+  const api::PoppedFrame frame = *pipeline.pop({"x"});
+  EXPECT_EQ(frame.timestamp, 41);
+  EXPECT_EQ(frame.user, &user);
+  const api::FrameStatistics frames = pipeline.frame_statistics();
+  EXPECT_EQ(frames.pushed, 2u);
+  EXPECT_EQ(frames.done, 1u);
+  EXPECT_EQ(frames.dropped, 1u);
+  EXPECT_EQ(pipeline.statistics().at(0).dropped, 1u);
+  const auto latency = pipeline.times(INTARSIA_TIMES_LATENCY);
+  ASSERT_EQ(latency.size(), 1u);
+  EXPECT_EQ(latency[0].count, 1u);
+  EXPECT_LE(latency[0].from, frame.latency);
+  EXPECT_LT(frame.latency, latency[0].to);
+  EXPECT_EQ(pipeline.times(INTARSIA_TIMES_WAIT, 0).empty(), false);
+  EXPECT_EQ(thrown_by([&] { pipeline.times(INTARSIA_TIMES_RUN, 1); }), "no stage 1; the pipeline has 1");
+}
+
 TEST_F(PipelineApi, NullPointersAreErrors) {
   for (intarsia_error* error :
        {intarsia_pipeline_builder_create(nullptr),
@@ -344,6 +422,10 @@ TEST_F(PipelineApi, NullPointersAreErrors) {
         intarsia_pipeline_finish(nullptr),
         intarsia_pipeline_cancel(nullptr),
         intarsia_pipeline_stage(nullptr, 0, nullptr),
+        intarsia_pipeline_set_stage_options(nullptr, "a", nullptr),
+        intarsia_pipeline_push_frame(nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr),
+        intarsia_pipeline_frames(nullptr, nullptr),
+        intarsia_pipeline_times(nullptr, 0, 0, nullptr),
         intarsia_stage_call_allocate(nullptr, 0, 1, 0, nullptr, nullptr),
         intarsia_stage_call_give(nullptr, 0, nullptr, nullptr, nullptr),
         intarsia_stage_call_keep(nullptr, 0, nullptr)}) {
@@ -353,6 +435,7 @@ TEST_F(PipelineApi, NullPointersAreErrors) {
   intarsia_pipeline_release(nullptr);
   intarsia_pipeline_builder_release(nullptr);
   intarsia_stage_call_fail(nullptr, nullptr);
+  intarsia_stage_call_drop(nullptr, nullptr);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Calls of the pipelines' C API at random, many with bad arguments: each of these is a clear error, and
+// Random calls of the pipelines' C API, many with bad arguments: each bad one gives a clear error, and
 // nothing leaks.
 //
 // Covers: src/api/ callable_stage.cc pipeline_api.cc pipeline_builder.cc read_bind_options.cc
@@ -23,11 +23,11 @@ std::vector<intarsia::RunBackend> intarsia::run_backends() {
 namespace intarsia::test {
 namespace {
 
-/// Release functions that are to be called, and those that were.
+/// Counts of release functions that must be called, and of those that were.
 std::atomic<int> promised{0}, released{0};
 void count_release(void*) { ++released; }
 
-/// False after an error, which has to be one line and no fault of the library's.
+/// Returns false for an error, which must be one line and must not be an internal one.
 bool is_fine(intarsia_error* error) {
   if (error == nullptr) return true;
   const std::string message = intarsia_error_message(error);
@@ -38,7 +38,7 @@ bool is_fine(intarsia_error* error) {
   return false;
 }
 
-/// Works, fails, or errs, as the frame's number says.
+/// Works, fails, or makes bad calls, depending on the frame's number.
 void run_stage(void*, intarsia_stage_call* call, const intarsia_tensor* inputs, size_t input_count) {
   void* data = nullptr;
   const int64_t one = 1;
@@ -47,7 +47,7 @@ void run_stage(void*, intarsia_stage_call* call, const intarsia_tensor* inputs, 
   };
   switch (intarsia_stage_call_frame(call) % 8) {
     case 0:
-      return;  // without an output
+      return;  // leaves the output without a value
     case 1:
       return intarsia_stage_call_fail(call, nullptr);
     case 2:
@@ -66,6 +66,8 @@ void run_stage(void*, intarsia_stage_call* call, const intarsia_tensor* inputs, 
       if (is_fine(intarsia_stage_call_give(call, 0, &value, count_release, nullptr))) ++promised;
       return;
     }
+    case 5:
+      return intarsia_stage_call_drop(call, input_count > 0 ? "on purpose" : nullptr);
     case 4:
       if (input_count > 0) {
         intarsia_tensor kept{.struct_size = sizeof(kept)};
@@ -75,7 +77,7 @@ void run_stage(void*, intarsia_stage_call* call, const intarsia_tensor* inputs, 
     default:
       break;
   }
-  for (size_t output = 0; output < 2; ++output) allocate(output);  // again, or of none
+  for (size_t output = 0; output < 2; ++output) allocate(output);  // maybe again, or a missing one
 }
 
 class RandomCaller {
@@ -93,6 +95,7 @@ class RandomCaller {
   void build() {
     if (!one_in(4)) add_chain();
     for (uint32_t left = random_() % 6; left > 0; --left) add_anything();
+    if (one_in(2)) set_options();
     if (!one_in(4)) is_fine(intarsia_pipeline_connect_by_name(builder_));
   }
 
@@ -119,7 +122,7 @@ class RandomCaller {
   Text stage_name() { return pick<Text>({"a", "net", "b", "", "a.b", nullptr}); }
   Text port_name() { return pick<Text>({"x", "y", "z", "", nullptr}); }
 
-  /// What a pipeline that works begins with: a, then net.
+  /// Adds the start of a working pipeline: a, then net.
   void add_chain() {
     const Text names[] = {"x"};
     const intarsia_stage_function about{.struct_size = sizeof(about),
@@ -179,10 +182,22 @@ class RandomCaller {
     if (is_fine(intarsia_pipeline_add_function(builder(), &about))) ++promised;
   }
 
+  void set_options() {
+    const Text names[] = {pick<Text>({"x", "x", "y", nullptr})};
+    const intarsia_stage_options options{.struct_size = one_in(8) ? 0 : sizeof(options),
+                                         .queue = pick({0, 1, 2, 3, 4, -1}),
+                                         .gather = pick({0, 0, 1}),
+                                         .scatter = one_in(8) ? nullptr : names,
+                                         .scatter_count = pick<size_t>({0, 1})};
+    is_fine(intarsia_pipeline_set_stage_options(builder(), stage_name(), one_in(8) ? nullptr : &options));
+  }
+
   void start() {
     const intarsia_pipeline_options options{.struct_size = one_in(8) ? 0 : sizeof(options),
                                             .depth = pick({0u, 1u, 4u, ~0u}),
-                                            .timeout_ns = pick<int64_t>({0, 0, -1, 1'000'000, INT64_MAX})};
+                                            .timeout_ns = pick<int64_t>({0, 0, -1, 1'000'000, INT64_MAX}),
+                                            .queue = pick({0, 0, 1, 2, 3, 7}),
+                                            .deadline_ns = pick<int64_t>({0, 0, -1, 1'000'000, INT64_MAX})};
     is_fine(intarsia_pipeline_start(builder(), one_in(2) ? nullptr : &options,
                                     one_in(10) ? nullptr : &pipeline_));
   }
@@ -209,10 +224,14 @@ class RandomCaller {
     for (intarsia_tensor& one : tensors) one = tensor(is_owned ? kept.data() : data.data());
     int32_t pushed = 0;
     uint64_t number = 0;
-    const bool went_well = is_fine(
-        intarsia_pipeline_push(pipeline_, pick<int64_t>({0, 100'000}), one_in(10) ? nullptr : tensors,
-                               pick<size_t>({1, 1, 1, 0, 2}), is_owned ? &owner : nullptr,
-                               is_owned || one_in(2) ? &pushed : nullptr, one_in(2) ? &number : nullptr));
+    const intarsia_frame_options options{.struct_size = one_in(8) ? 0 : sizeof(options),
+                                         .deadline_ns = pick<int64_t>({0, 0, -1, 1'000'000, INT64_MAX}),
+                                         .timestamp = -1,
+                                         .user = this};
+    const bool went_well = is_fine(intarsia_pipeline_push_frame(
+        pipeline_, pick<int64_t>({0, 100'000}), one_in(10) ? nullptr : tensors, pick<size_t>({1, 1, 1, 0, 2}),
+        is_owned ? &owner : nullptr, one_in(2) ? &options : nullptr,
+        is_owned || one_in(2) ? &pushed : nullptr, one_in(2) ? &number : nullptr));
     if (went_well && pushed == 1 && is_owned && owner.release != nullptr) ++promised;
   }
 
@@ -238,6 +257,12 @@ class RandomCaller {
     is_fine(intarsia_pipeline_input(pipeline_, number, one_in(3) ? nullptr : &argument));
     is_fine(intarsia_pipeline_output(pipeline_, number, one_in(3) ? nullptr : &argument));
     is_fine(intarsia_pipeline_stage(pipeline_, number, one_in(3) ? nullptr : &statistics));
+    intarsia_frame_statistics frames{.struct_size = one_in(3) ? 0 : sizeof(frames)};
+    intarsia_time_histogram histogram{.struct_size = one_in(3) ? 0 : sizeof(histogram)};
+    is_fine(intarsia_pipeline_frames(pipeline_, one_in(3) ? nullptr : &frames));
+    is_fine(
+        intarsia_pipeline_times(pipeline_, pick({0, 1, 2, 3, -1}), number, one_in(3) ? nullptr : &histogram));
+    EXPECT_GT(intarsia_time_bucket_bound_ns(number), 0);
   }
 
   std::mt19937 random_;
@@ -259,7 +284,7 @@ TEST(RandomPipelineCalls, BadArgumentsAreErrorsAndNothingLeaks) {
     if (HasFailure()) break;
   }
   intarsia_program_release(program);
-  for (int i = 0; i < 1000 && released < promised; ++i)  // stages may have been running
+  for (int i = 0; i < 1000 && released < promised; ++i)  // stages may still run
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(released, promised);
   EXPECT_GT(promised, 300);

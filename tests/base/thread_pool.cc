@@ -1,4 +1,4 @@
-// Every task runs once, whichever workers come in time; teams share the workers of their cores.
+// Task loops: every task runs once, whichever workers arrive in time; teams share the workers of their cores.
 //
 // Covers: src/base/ fork_count.cc parallel_loop.cc thread_pool.cc
 #include "base/thread_pool.h"
@@ -76,10 +76,10 @@ TEST(ThreadPool, NestedCallsRunSeriallyInTheirSeat) {
   EXPECT_EQ(team.parallel_for(50, outer, &static_cast<ThreadTeam&>(team)), 0);
 }
 
-/// Loops of many callers mix in one pool, whose workers are as many as its cores without a caller.
+/// Checks that loops of many callers mix in one pool, which has one worker fewer than threads.
 TEST(ThreadPool, TeamsOfOneCoreSetShareItsWorkers) {
   const auto pool = std::make_shared<ThreadPool>(CoreSet::of_this_thread(), 4);
-  std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first
+  std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
   const int before = threads_of_this_process();
   std::vector<std::unique_ptr<ThreadTeam>> teams;
   for (int i = 0; i < 8; ++i) teams.push_back(std::make_unique<ThreadTeam>(pool, i % 4 + 1));
@@ -96,7 +96,7 @@ TEST(ThreadPool, TeamsOfOneCoreSetShareItsWorkers) {
   }
   for (std::thread& caller : callers) caller.join();
   teams.clear();
-  for (int i = 0; i < 100; ++i) {  // others take the places of those that are gone
+  for (int i = 0; i < 100; ++i) {  // other teams take the places of those that are gone
     ThreadTeam team(pool, 2 + i % 3);
     run_loops(team, 65);
   }
@@ -109,10 +109,13 @@ TEST(ThreadPool, OneForACoreSet) {
   EXPECT_EQ(pool->threads(), cores.size());
   EXPECT_EQ(ThreadTeam(pool, 1000).size(), cores.size());
   const CoreSet zero = CoreSet::parse(cores.text().substr(0, cores.text().find_first_of("-+"))).value();
-  if (cores.size() > 1) EXPECT_NE(pool, ThreadPool::of(zero));
+  if (cores.size() > 1) {
+    EXPECT_NE(pool, ThreadPool::of(zero));
+  }
 }
 
-/// A child of fork() has no workers of its parent's: its runs get new ones, and nothing hangs at its end.
+/// Checks a child of fork(), which has none of its parent's workers: its runs get new ones, and nothing hangs
+/// at its end.
 TEST(ThreadPool, WorksInAForkedChild) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer has no threads in a forked child";

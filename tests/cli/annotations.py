@@ -53,6 +53,11 @@ def test_a_layer_names_its_target(chain):
         "second": ("reference@accel", "pinned in the model"),
         "third": ("reference@cpu", "first choice"),  # a name for another tool
     }
+    report = call_json("compile", chain, "-o", chain.parent / "p.so", *DEVICES, "--tune", "off")
+    told = "the model's metadata names 'encoder' (1 node, first 'third'), which is no target or slot here and means nothing"
+    assert report["notes"] == [told]
+    text = call("compile", chain, "-o", chain.parent / "p.so", *DEVICES, "--tune", "off").stdout
+    assert f"note {told}" in " ".join(text.split())
 
 
 def test_a_stage_names_its_device(chain):
@@ -70,6 +75,16 @@ def test_the_user_overrules(chain):
         "reference@cpu",
         "pinned by the user",
     )
+
+
+def test_a_pin_to_a_slot_takes_any_backend_there(chain):
+    assert targets_of(chain, "--pin", "*=@accel", "--pin", "third=@cpu") == {
+        "first": ("reference@accel", "pinned by the user"),
+        "second": ("reference@accel", "pinned by the user"),
+        "third": ("reference@cpu", "pinned by the user"),
+    }
+    error = error_of("compile", chain, *DEVICES, "--pin", "first=@npu", status=2)
+    assert "--pin first=@npu: no such target; there are reference@cpu" in error
 
 
 def test_a_place_that_cannot_is_an_error(tmp_path):

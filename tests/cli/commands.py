@@ -15,6 +15,7 @@ import pty
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -134,9 +135,12 @@ def test_progress_counts_what_takes_the_time(tmp_path, cache):
         "compile", LIGHT_MODELS / "light_squeezenet.onnx", "-o", tmp_path / "net.so", "--cache", cache
     )
     passes = [number for number, phase in shown if phase == "import"]
-    making = [number for number, phase in shown if phase in ("generate_code", "tune")]
+    is_making = [phase in ("generate_code", "tune") for _, phase in shown]
+    making = [number for (number, _), made in zip(shown, is_making) if made]
     assert max(passes) < 10 and max(making) - min(making) > 40
-    assert max(b - a for a, b in zip(making, making[1:])) < 30, making
+    # Where plans are compared between two of these, the bar has moved for that.
+    steps = [b - a for i, ((a, _), (b, _)) in enumerate(pairwise(shown)) if is_making[i] and is_making[i + 1]]
+    assert len(steps) > 40 and max(steps) < 10, shown
 
 
 def test_one_bar_that_never_goes_back(tmp_path, cache):

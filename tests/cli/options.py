@@ -25,6 +25,7 @@ OWN = {
         "--output": "the outputs of a run",
         "--runs": "a loop around a run",
         "--pipeline": "a call of its own, intarsia_pipeline_read and PipelineBuilder(path)",
+        "--rate": "when the frames of a pipeline are pushed",
         "--html": "a page of what intarsia_frame_trace tells",
     },
     "explain": {

@@ -1,6 +1,6 @@
 """Pipelines on the command line: stages of a JSON file, their report and their trace.
 
-Covers: cli/ run_pipeline.cc pipeline_page.cc pipeline_trace.cc trace_file.cc outputs.cc
+Covers: cli/ run_pipeline.cc frame_source.cc input_folder.cc pipeline_page.cc pipeline_trace.cc trace_file.cc outputs.cc
 """
 
 import json
@@ -123,7 +123,9 @@ def test_a_trace_of_a_program_shows_each_stage_on_its_executor(folder, tmp_path)
     check_frames(trace, 10, ["stage0", "stage1", "stage2"])
     check_kernels(trace)
     rows = {group: {row.split(" #")[0] for at, row in trace.rows if at == group} for group, _ in trace.rows}
-    assert rows == {"stage0": {"frames", "cpu"}, "stage1": {"frames", "sim:0"}, "stage2": {"frames", "cpu"}}
+    on_sim = {"frames", "sim:0"}
+    host, device = {"frames", "cpu"}, {"stage1": on_sim, "stage1 #2": on_sim}
+    assert rows == {"stage0": host, "stage2": host} | device, "a device has two frames at a time"
     on_device = [one for (_, row), slices in trace.rows.items() if row.startswith("sim:0") for one in slices]
     assert sum(one.category == "copy" for one in on_device) == 20, "to it and back"
 
@@ -164,3 +166,142 @@ def test_mistakes_are_one_line(folder):
     bad = folder / "bad.json"
     bad.write_text('{"intarsia_pipeline": 1, "stages": [{"name": "a", "program": "model.onnx"}]}')
     assert "model.onnx" in error_of("run", "--pipeline", bad)
+
+
+@pytest.fixture
+def frames(tmp_path):
+    """frame1.npy ... frame12.npy, of which each is all its number; and what is no input."""
+    made = tmp_path / "frames"
+    made.mkdir()
+    for i in range(1, 13):
+        np.save(made / f"frame{i}.npy", np.full(4, i, np.float32))
+    (made / "notes.txt").write_text("of a walk")
+    return made
+
+
+def test_each_file_of_a_folder_is_a_frame(folder, frames, tmp_path):
+    report = call_json(
+        "run", "--pipeline", folder / "pipeline.json", "-i", f"x={frames}", "-o", tmp_path / "out"
+    )
+    assert (report["frames"], report["errors"], report["dropped"]) == (12, 0, 0)
+    assert report["left_out"] == ["notes.txt"]
+    for i, result in enumerate(report["results"]):
+        assert (result["frame"], result["source"], result["error"]) == (i, f"frame{i + 1}.npy", None)
+        (output,) = result["outputs"]
+        assert output["file"] == str(tmp_path / "out" / f"frame{i + 1}.npy" / "y.npy")
+        np.testing.assert_array_equal(np.load(output["file"]), np.full(4, i + 3, np.float32))
+    report = call_json("run", "--pipeline", folder / "pipeline.json", "-i", frames, "--runs", 14)
+    assert [result["source"] for result in report["results"][-2:]] == ["frame1.npy", "frame2.npy"]
+    text = call("run", "--pipeline", folder / "pipeline.json", "-i", frames).stdout
+    assert "12 frames in" in text and "left out, since they are no inputs: notes.txt" in text
+
+
+def test_each_row_of_a_stack_is_a_frame(folder, tmp_path):
+    stack = np.arange(20, dtype=np.float32).reshape(5, 4)
+    np.save(tmp_path / "stack.npy", stack)
+    report = call_json(
+        "run", "--pipeline", folder / "pipeline.json", "-i", tmp_path / "stack.npy", "-o", tmp_path / "out"
+    )
+    assert report["frames"] == 5 and report["inputs"][0]["shape"] == [5, 4]
+    for i, result in enumerate(report["results"]):
+        assert result["source"] == str(i) and result["latency_ms"] > 0
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / str(i) / "y.npy"), stack[i] + 2)
+    np.save(tmp_path / "empty.npy", stack[:0])
+    assert "has no frame" in error_of(
+        "run", "--pipeline", folder / "pipeline.json", "-i", tmp_path / "empty.npy"
+    )
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """y = a + b, of one row of two numbers each."""
+    model = save(
+        tmp_path / "pairs.onnx",
+        [helper.make_node("Add", ["a", "b"], ["y"], "add")],
+        [("a", TensorProto.FLOAT, [1, 2]), ("b", TensorProto.FLOAT, [1, 2])],
+        [("y", TensorProto.FLOAT, [1, 2])],
+    )
+    call("compile", model, "-o", tmp_path / "pairs.so", "--backends", "halide")
+    return tmp_path / "pairs.so"
+
+
+def test_rows_of_an_input_of_one_row_are_frames(pairs, tmp_path):
+    """What is no stack is the same for all."""
+    a, b, c = tmp_path / "a.npy", tmp_path / "b.npy", tmp_path / "c.npy"
+    np.save(a, np.arange(6, dtype=np.float32).reshape(3, 2))
+    np.save(b, np.ones((1, 2), np.float32))
+    np.save(c, np.ones((4, 2), np.float32))
+    report = call_json("run", pairs, "--pipeline", "-i", f"a={a}", "-i", f"b={b}", "-o", tmp_path / "out")
+    assert [result["source"] for result in report["results"]] == ["0", "1", "2"]
+    np.testing.assert_array_equal(np.load(tmp_path / "out/2/y.npy"), [[5, 6]])
+    error = error_of("run", pairs, "--pipeline", "-i", f"a={a}", "-i", f"b={c}")
+    assert "input 'a' has 3 frames, 'b' 4: want equally many" in error
+
+
+def test_a_frame_that_cannot_be_read_ends_the_run(folder, frames):
+    (frames / "frame5.npy").write_bytes(b"nonsense")
+    assert "frame5.npy" in error_of("run", "--pipeline", folder / "pipeline.json", "-i", frames)
+
+
+def test_frames_come_at_a_rate(folder):
+    report = call_json("run", "--pipeline", folder / "pipeline.json", "--runs", 20, "--rate", 100)
+    assert report["seconds"] >= 0.19 and report["latency_ms"]["median"] < 100
+    assert "--rate requires --pipeline" in error_of("run", folder / "p.so", "--rate", 30, status=2)
+
+
+def test_dropped_frames_are_told_and_no_failure(folder):
+    """A camera that is faster than the stages."""
+    path = folder / "live.json"
+    pipeline = json.loads((folder / "pipeline.json").read_text())
+    path.write_text(json.dumps({**pipeline, "queue": "latest", "deadline_ms": 1e6}))
+    np.save(folder / "stack.npy", np.zeros((2000, 4), np.float32))
+    report = call_json("run", "--pipeline", path, "-i", folder / "stack.npy")
+    dropped = [result for result in report["results"] if result["error"] is not None]
+    assert report["errors"] == 0 and 0 < report["dropped"] == len(dropped) < 2000
+    assert all("dropped before" in result["error"] for result in dropped)
+    assert "dropped" in call("run", "--pipeline", path, "-i", folder / "stack.npy").stdout
+
+
+def test_times_are_histograms(folder):
+    report = call_json("run", "--pipeline", folder / "pipeline.json", "--runs", 200)
+    for stage in report["stages"]:
+        assert sum(count for _, _, count in stage["run_times"]) == stage["frames"] == 200
+        assert sum(count for _, _, count in stage["wait_times"]) == 200 and stage["dropped"] == 0
+        assert all(start < end for start, end, _ in stage["run_times"])
+    latency = report["latency_times"]
+    assert sum(count for _, _, count in latency) == 200
+    assert latency[0][0] <= report["latency_ms"]["min"] and report["latency_ms"]["max"] < latency[-1][1]
+
+
+def test_items_of_a_frame_by_a_file_alone(tmp_path):
+    """Three rows, each through two replicas of a program of one row, and all together through the first again."""
+    for name, rows in (("all", 3), ("one", 1)):
+        model = save(
+            tmp_path / f"{name}.onnx",
+            [helper.make_node("Add", ["x", "x"], ["y"], "twice")],
+            [("x", TensorProto.FLOAT, [rows, 4])],
+            [("y", TensorProto.FLOAT, [rows, 4])],
+        )
+        call("compile", model, "-o", tmp_path / f"{name}.so", "--backends", "halide")
+    stages = [
+        {"name": "detect", "program": "all.so", "scatter": ["y"]},
+        {"name": "classify", "program": "one.so", "replicas": [{}]},
+        {"name": "draw", "program": "all.so", "gather": True},
+    ]
+    connections = [["detect.y", "classify.x"], ["classify.y", "draw.x"]]
+    file = tmp_path / "items.json"
+    file.write_text(json.dumps({"intarsia_pipeline": 1, "stages": stages, "connections": connections}))
+    np.save(tmp_path / "x.npy", np.arange(12, dtype=np.float32).reshape(3, 4))
+    trace, page = tmp_path / "trace.json", tmp_path / "page.html"
+    options = ("--runs", 10, "-i", tmp_path / "x.npy", "-o", tmp_path, "--trace", trace, "--html", page)
+    report = call_json("run", "--pipeline", file, *options)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), 8 * np.load(tmp_path / "x.npy"))
+    frames = {stage["name"]: stage["frames"] for stage in report["stages"]}
+    runs = {stage["name"]: sum(count for _, _, count in stage["run_times"]) for stage in report["stages"]}
+    assert frames == {"detect": 10, "classify": 10, "draw": 10}
+    assert runs == {"detect": 10, "classify": 30, "draw": 10}
+    slices = [one for (group, row), all in read_trace(trace).rows.items() if row == "frames" for one in all]
+    assert len(slices) == 50 and "<h2>Frames" in page.read_text()
+    stages[1]["scatter"] = ["y"]
+    file.write_text(json.dumps({"intarsia_pipeline": 1, "stages": stages, "connections": connections}))
+    assert "cannot be scattered again; gather before" in error_of("run", "--pipeline", file, status=2)

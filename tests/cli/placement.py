@@ -1,7 +1,8 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc predict_plan.cc price_segments.cc schedule_placement.cc segment_times.cc src/measure/ time_link.cc
-src/device/ declared_times.cc
+Covers: src/compile/ device_choice.cc src/plan/choose/ find_alternatives.cc src/plan/costs/ find_segments.cc predict_plan.cc
+price_segments.cc segment_times.cc src/plan/partition/ is_work.cc src/plan/place/ mix_backends.cc schedule_placement.cc
+src/measure/ time_link.cc src/device/ declared_times.cc
 """
 
 import json
@@ -88,7 +89,7 @@ def test_a_fast_device_behind_a_fast_link_runs_all(products, tmp_path):
     assert 8 * 0.5 + 2 * 0.1 < report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
 
 
-def compile_branches(model, folder, milliseconds):
+def compile_branches(model, folder, milliseconds, *options):
     """On the CPU and two devices, where each product takes as long."""
     file = folder / "times.json"
     declared = {f"{branch}_product{i}": milliseconds * MILLISECONDS for branch in "ab" for i in range(4)}
@@ -96,12 +97,13 @@ def compile_branches(model, folder, milliseconds):
     file.write_text(json.dumps({"nodes": declared, "default": 10, "link": link}))
     return call_json(
         "compile", model, "-o", folder / "model.so", "-d", f"cpu,one=sim:0?times={file},two=sim:1?times={file}",
-        "--backends", "halide", "--threads", 1, "--cache", folder / "cache",
+        "--backends", "halide", "--threads", 1, "--cache", folder / "cache", *options,
     )  # fmt: skip
 
 
 def test_branches_go_to_two_devices_at_once(large_branches, tmp_path):
-    report = compile_branches(large_branches, tmp_path, 6)
+    plan = tmp_path / "plan.json"
+    report = compile_branches(large_branches, tmp_path, 6, "--save-plan", plan)
     slots = {region["target"].split("@")[1] for region in report["regions"] if region["nodes"] > 1}
     assert slots == {"one", "two"}
     assert report["plan"]["shipped"] == "mixed"
@@ -113,6 +115,11 @@ def test_branches_go_to_two_devices_at_once(large_branches, tmp_path):
     in_program = call_json("explain", tmp_path / "model.so")["regions"]
     for key in ("predicted_ms", "measured_ms"):
         assert [region[key] for region in in_program] == [region[key] for region in report["regions"]]
+    given = compile_branches(large_branches, tmp_path, 6, "--plan", plan)
+    assert [(r["target"], r["source_nodes"]) for r in given["regions"]] == [
+        (r["target"], r["source_nodes"]) for r in report["regions"]
+    ]
+    assert len(json.loads(plan.read_text())["functions"]["main"]["order"]) == 9
     assert 24 < report["predicted_ms"] < 48  # a branch and copies; both in turn take 48
     assert report["measured_ms"] < 0.8 * min(report["single_backend_ms"].values())
 

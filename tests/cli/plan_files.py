@@ -1,6 +1,6 @@
 """Plans as files: saved, used, edited, and refused when they do not fit.
 
-Covers: src/plan/ plan_file.cc
+Covers: src/plan/choose/ plan_file.cc
 """
 
 import json
@@ -129,3 +129,69 @@ def test_nothing_is_lost_when_a_plan_cannot_be_written(model, tmp_path):
     assert "--save-plan" in error and model.stat().st_size > 0
     same = tmp_path / "a.so"
     assert "it is the program" in error_of("compile", model, "-o", same, "--save-plan", same, status=2)
+
+
+def test_a_key_that_is_there_twice_is_an_error(model, tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(
+        '{"intarsia_plan": 1, "functions": {"main": {"nodes": {"act": "halide@cpu", "act": "reference@cpu"}}}}'
+    )
+    error = error_of("compile", model, "-o", tmp_path / "p.so", "--plan", path)
+    assert f"plan '{path}': the key \"act\" is there twice in one object" in error
+
+
+TURNS = {"one": "halide@cpu", "two": "reference@cpu", "three": "halide@cpu"}
+
+
+def compile_in_turns(folder, order, status=0):
+    """Three nodes that read the same, on one executor."""
+    nodes = [helper.make_node("Relu", ["x"], [f"y_{name}"], name) for name in TURNS]
+    model = save(
+        folder / "turns.onnx", nodes, [("x", FLOAT, [4])], [(f"y_{name}", FLOAT, [4]) for name in TURNS]
+    )
+    plan, again = folder / "plan.json", folder / "again.json"
+    plan.write_text(json.dumps({"intarsia_plan": 1, "functions": {"main": {"nodes": TURNS, "order": order}}}))
+    command = (
+        "compile",
+        model,
+        "-o",
+        folder / "p.so",
+        "-d",
+        "cpu,accel=sim:0",
+        "--plan",
+        plan,
+        "--save-plan",
+        again,
+    )
+    if status:
+        return error_of(*command, status=status)
+    report = call_json(*command)
+    assert json.loads(again.read_text())["functions"]["main"].get("order", []) == order
+    assert call_json("check", folder / "p.so")["ok"]
+    return [region["source_nodes"] for region in report["regions"]]
+
+
+def test_nodes_have_their_turns(tmp_path):
+    assert compile_in_turns(tmp_path, ["three", "two", "one"]) == [["three"], ["two"], ["one"]]
+    assert compile_in_turns(tmp_path, ["two", "three", "one"]) == [["two"], ["one", "three"]]
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (["one", "two"], "node 'three' is not in the order"),
+        (["one", "two", "three", "one"], "node 'one' is in the order twice"),
+        (["one", "two", "three", "four"], "the order has nodes that the model has not"),
+        ([1, 2, 3], 'want a list "order" of texts'),
+    ],
+)
+def test_an_order_that_cannot_be(tmp_path, order, words):
+    assert words in compile_in_turns(tmp_path, order, status=1 if order[0] == 1 else 2)
+
+
+def test_what_is_read_has_its_turn_before(model, tmp_path):
+    path, plan, _ = saved(model, "--tune", "off")
+    plan["functions"]["main"]["order"] = ["act", "product", "product2", "y"]
+    path.write_text(json.dumps(plan))
+    message = error_of("compile", model, "-o", tmp_path / "p.so", "--plan", path, status=2)
+    assert "in the order node 'act' is before 'product', which it reads" in message

@@ -1,23 +1,28 @@
 """Devices of plug-ins through the command line: the toy NPU of examples/07_your_own_device in plans with our kernels, where
 plug-ins are found, and what is said where one is missing or goes wrong.
 
-Covers: cli/ plugins.cc registry/ backend_registry.cc run_backends.cc src/api/ all_devices.cc
+Covers: src/plugin/ plugin_options.cc one_line.cc cli/ plugins.cc registry/ backend_registry.cc run_backends.cc src/api/ all_devices.cc src/compile/ refused_regions.cc
 """
 
 import contextlib
 import json
 import os
 import pathlib
+import re
+import signal
 import sqlite3
+import subprocess
+import time
 
 import numpy as np
 import onnx
 import pytest
-from cli_models import SOURCE, TensorProto, call, call_json, error_of, helper, save, save_relu
+from cli_models import INTARSIA, SOURCE, TensorProto, call, call_json, error_of, helper, save, save_relu
 
 FLOAT = TensorProto.FLOAT
 PLUGINS = pathlib.Path(os.environ.get("INTARSIA_TEST_PLUGINS", SOURCE / "build/release/test_plugins"))
 TOY_NPU = PLUGINS / "libtoy_npu.so"
+TEST_NPU = PLUGINS / "libtest_plugin_good.so"
 WITH_TOY_NPU = ("--plugin", TOY_NPU)
 DEVICES = ("-d", "cpu,npu=toy_npu:0")
 
@@ -195,6 +200,11 @@ def test_what_a_plug_in_groups_is_placed_as_a_whole(tmp_path):
     report = call_json("compile", path, "-o", tmp_path / "p.so", *options, *plugin)
     parts = [stretch["source_nodes"] for stretch in report["stretches"]]
     assert parts == [["product0"], ["relu0", "product1", "relu1"], ["product2"]]
+    failing = {"TEST_PLUGIN_FAULT": "groups error"}
+    report = call_json("compile", path, "-o", tmp_path / "p.so", *options, *plugin, env=failing)
+    assert report["notes"] == [
+        "plug-in 'test_npu' 1.2: groups for test_npu:7: a declared fault; its nodes move one by one"
+    ]
 
 
 def test_a_program_on_it_is_timed_and_profiled(program, tmp_path):
@@ -232,6 +242,67 @@ def test_without_the_plugin_another_plan_runs(program):
     assert "it needs the plug-in 'toy_npu' (compiled with version 1.0)" in run["alternative"]["reason"] or (
         "no device 'toy_npu:0'" in run["alternative"]["reason"]
     )
+
+
+@pytest.fixture(scope="module")
+def relu_with_alternative(tmp_path_factory):
+    """A Relu on the device of the test, with a plan that does without; and a pipeline of two of these."""
+    folder = tmp_path_factory.mktemp("relu")
+    save_relu(folder / "m.onnx")
+    call("compile", folder / "m.onnx", "-o", folder / "p.so", "-d", "cpu,npu=test_npu:0", "--also", "cpu", "--tune", "off",
+         "--plugin", TEST_NPU)  # fmt: skip
+    stage = {"name": "net", "program": "p.so", "replicas": [{"devices": {"npu": "test_npu:1"}}]}
+    (folder / "pipeline.json").write_text(json.dumps({"intarsia_pipeline": 1, "stages": [stage]}))
+    return folder
+
+
+def test_a_device_that_is_lost_in_a_run_is_left_for_another_plan(relu_with_alternative):
+    lost = {"TEST_PLUGIN_FAULT": "run lost"}
+    program = relu_with_alternative / "p.so"
+    out = call("run", program, "--runs", "3", "--plugin", TEST_NPU, env=lost).stdout
+    assert "note   runs on halide@cpu" in out and "run on test_npu:0: a declared fault" in out
+    assert call_json("run", program, "--plugin", TEST_NPU)["alternative"]["number"] == 0
+
+
+def test_a_pipeline_tells_what_its_replicas_run(relu_with_alternative):
+    lost = {"TEST_PLUGIN_FAULT": "run lost", "TEST_PLUGIN_FAULT_DEVICE": "1"}
+    arguments = (
+        "run",
+        "--pipeline",
+        relu_with_alternative / "pipeline.json",
+        "--runs",
+        "50",
+        "--plugin",
+        TEST_NPU,
+    )
+    report = call_json(*arguments, env=lost)
+    notes = [
+        replica["note"] for replica in report["stages"][0]["replica_statistics"]
+    ]  # two sessions of each device
+    assert report["errors"] == 0
+    assert notes[:2] == [None, None]
+    left = [note for note in notes[2:] if note is not None]
+    assert left and all("runs alternative 1 on halide@cpu" in note for note in left)
+    assert re.search(
+        r"net, replica [23]: runs alternative 1 on halide@cpu: ", call(*arguments, env=lost).stdout
+    )
+
+
+def test_a_pipeline_has_as_many_frames_on_a_device_as_it_runs_and_one(relu_with_alternative):
+    arguments = (
+        "run",
+        "--pipeline",
+        relu_with_alternative / "pipeline.json",
+        "--runs",
+        "20",
+        "--plugin",
+        TEST_NPU,
+    )
+    report = call_json(*arguments, env={"TEST_PLUGIN_QUEUES": "3"})
+    assert len(report["stages"][0]["replica_statistics"]) == 2 * (3 + 1)
+    assert report["errors"] == 0
+    wrong = error_of(*arguments, status=2, env={"TEST_PLUGIN_QUEUES": "65"})
+    assert "its devices have 65 compute queues; want at most 64" in wrong
 
 
 def test_without_the_plugin_and_another_plan_the_error_says_what_to_do(resnet, tmp_path):
@@ -304,3 +375,188 @@ def test_a_region_that_does_not_compile_is_named(tmp_path):
         "region 0 on test_npu@npu (from node 'node1'): plug-in 'test_npu' 1.2: compile for test_npu:0"
         in error
     )
+
+
+@pytest.fixture
+def relus(tmp_path):
+    """x -> relu0 -> ... -> relu7 -> y"""
+    nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"], f"relu{i}") for i in range(8)]
+    return save(tmp_path / "relus.onnx", nodes, [("v0", FLOAT, [4])], [("v8", FLOAT, [4])])
+
+
+def nodes_on_npu(report):
+    return [
+        name
+        for region in report["regions"]
+        if region["target"] == "test_npu@npu"
+        for name in region["source_nodes"]
+    ]
+
+
+@pytest.mark.parametrize("tune", [("--tune", "off"), ()], ids=["placed", "measured"])
+def test_a_node_for_which_a_region_is_refused_runs_elsewhere(relus, tmp_path, tune):
+    program = tmp_path / "p.so"
+    arguments = ("compile", relus, "-o", program, "-d", "cpu,npu=test_npu:0", *tune, "--plugin", TEST_NPU)
+    refusal = {"TEST_PLUGIN_REFUSES": "relu5"}
+    report = call_json(*arguments, env=refusal)
+    [refused] = report["refused_regions"]
+    assert (refused["target"], refused["nodes"], refused["left_out"], refused["first"]) == (
+        "test_npu@npu", 8, 1, "relu5",
+    )  # fmt: skip
+    assert refused["why"] == "plug-in 'test_npu' 1.2: compile for test_npu:0: no Relu of this kind"
+    if tune:
+        assert sorted(nodes_on_npu(report)) == [f"relu{i}" for i in range(8) if i != 5]
+        text = " ".join(call(*arguments, env=refusal).stdout.split())
+        assert "refused 1 of 8 nodes on test_npu@npu from 'relu5': plug-in 'test_npu' 1.2: compile" in text
+        refusals = next(node for node in call_json("explain", program)["nodes"] if node["name"] == "relu5")[
+            "refusals"
+        ]
+        assert any("its compiler refused a region with it: " in one for one in refusals)
+    call("run", program, "--plugin", TEST_NPU)
+
+
+def test_a_region_that_is_too_large_becomes_smaller(relus, tmp_path):
+    arguments = ("-d", "cpu,npu=test_npu:0", "--tune", "off", "--plugin", TEST_NPU)
+    for most, kept in ((5, 5), (1, 1), (0, 0)):
+        report = call_json(
+            "compile", relus, "-o", tmp_path / "p.so", *arguments, env={"TEST_PLUGIN_MOST_NODES": str(most)}
+        )
+        assert len(nodes_on_npu(report)) == kept, most
+        assert report["refused_regions"][0]["nodes"] == 8
+        assert "no room for 8 nodes" in report["refused_regions"][0]["why"]
+        call("run", tmp_path / "p.so", "--plugin", TEST_NPU)
+
+
+def test_a_pin_to_what_refuses_is_an_error_that_says_so(relus, tmp_path):
+    error = error_of(
+        "compile", relus, "-o", tmp_path / "p.so", "-d", "cpu,npu=test_npu:0", "--pin", "relu5=test_npu@npu",
+        "--tune", "off", "--plugin", TEST_NPU, env={"TEST_PLUGIN_REFUSES": "relu5"}, status=2,
+    )  # fmt: skip
+    assert (
+        "--pin: node 'relu5' (Relu) cannot run on test_npu@npu: its compiler refused a region with it"
+        in error
+    )
+
+
+def test_unknown_options_of_a_device_are_errors_that_list_the_known(relus, tmp_path):
+    arguments = ("compile", relus, "-o", tmp_path / "p.so", "--tune", "off", "--plugin", TEST_NPU)
+    error = error_of(*arguments, "-d", "cpu,npu=test_npu:0?speed=9", status=2)
+    assert (
+        "device 'test_npu:0?speed=9': unknown option 'speed=9'; plug-in 'test_npu' 1.2 has: power (low or high)"
+        in error
+    )
+    assert "option 'power' is given twice" in error_of(
+        *arguments, "-d", "npu=test_npu:0?power=low&power=low", status=2
+    )
+    toy = (*arguments[:-1], TOY_NPU, "-d", "cpu,npu=toy_npu:0?x")
+    assert "unknown option 'x'; plug-in 'toy_npu' 1.0 has: memory_kb (" in error_of(*toy, status=2)
+    sim = error_of(
+        "compile", relus, "-o", tmp_path / "p.so", "--tune", "off", "-d", "cpu,sim:0?foo=1", status=2
+    )
+    assert "device 'sim:0?foo=1': unknown setting 'foo=1'; want slowdown=" in sim
+
+
+def test_options_of_a_device_reach_the_plug_in(relus, tmp_path):
+    plugin = ("--plugin", TEST_NPU)
+    program = tmp_path / "p.so"
+    call("compile", relus, "-o", program, "--tune", "off", "-d", "cpu,npu=test_npu:0?power=low", *plugin)
+    call("run", program, *plugin)
+    call("run", program, "--bind", "npu=test_npu:1?power=high", *plugin)
+    error = error_of("run", program, "--bind", "npu=test_npu:1?power=mid", *plugin)
+    assert "open_device: power is 'mid', want low or high" in error
+
+
+def test_a_chip_with_too_little_memory_leaves_its_work_to_another_plan(program):
+    """The program's constants and values take more than a kilobyte."""
+    run = call_json("run", program, "--bind", "npu=toy_npu:0?memory_kb=1", *WITH_TOY_NPU)
+    assert run["alternative"]["number"] == 1
+    assert "out of memory" in run["alternative"]["reason"]
+
+
+def test_the_memory_that_a_plug_in_declares_limits_the_plan(relus, tmp_path):
+    arguments = ("-d", "npu=test_npu:0,cpu", "--plugin", TEST_NPU)
+    small = {"TEST_PLUGIN_MEMORY": "8"}
+    report = call_json("compile", relus, "-o", tmp_path / "p.so", *arguments, env=small)
+    assert nodes_on_npu(report) == []
+    npu = next(slot for slot in report["slots"] if slot["name"] == "npu")
+    assert npu["memory"]["limit_bytes"] == 8
+    report = call_json(
+        "compile",
+        relus,
+        "-o",
+        tmp_path / "p.so",
+        *arguments,
+        "--memory",
+        "npu=1MB",
+        "--tune",
+        "off",
+        env=small,
+    )
+    assert len(nodes_on_npu(report)) == 8
+
+
+def save_between(path):
+    """x -> Exp -> Relu -> Exp -> Relu -> Exp -> y, of sizes that fill no page"""
+    ops = ["Exp", "Relu", "Exp", "Relu", "Exp"]
+    nodes = [helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], f"n{i}") for i, op in enumerate(ops)]
+    return save(path, nodes, [("v0", FLOAT, [3, 5])], [("v5", FLOAT, [3, 5])])
+
+
+@pytest.mark.parametrize("variant", ["good", "pages", "unified"])
+def test_devices_with_pages_or_the_hosts_memory(tmp_path, variant):
+    """The device of the test copies, and what Exp makes is not negative: a copy is its Relu."""
+    model = save_between(tmp_path / "m.onnx")
+    name = {"good": "test"}.get(variant, variant) + "_npu"
+    plugin = ("--plugin", PLUGINS / f"libtest_plugin_{variant}.so")
+    program = tmp_path / "p.so"
+    report = call_json("compile", model, "-o", program, "-d", f"cpu,npu={name}:0", "--tune", "off", *plugin)
+    targets = [region["target"] for region in report["regions"]]
+    assert targets.count(f"{name}@npu") == 2, targets
+    assert (report["copies"] == []) == (variant == "unified")
+    assert call_json("check", program, *plugin)["ok"]
+
+
+@pytest.mark.parametrize("layouts", ["reverse", "none"])
+def test_values_between_its_regions_lie_as_a_plug_in_wants(tmp_path, layouts):
+    """Between two devices of it, but not where others read them. The device of the test copies."""
+    ops = ["Exp", "Relu", "Relu", "Exp"]
+    nodes = [helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], f"n{i}") for i, op in enumerate(ops)]
+    model = save(tmp_path / "m.onnx", nodes, [("v0", FLOAT, [2, 3, 4])], [("v4", FLOAT, [2, 3, 4])])
+    options = (
+        *("-d", "cpu,a=test_npu:0,b=test_npu:1", "--tune", "off", "--plugin", TEST_NPU),
+        *("--pin", "n1=test_npu@a", "--pin", "n2=test_npu@b"),
+    )
+    env = {"TEST_PLUGIN_LAYOUTS": layouts} if layouts != "none" else {}
+    text = call(
+        "compile", model, "--dry-run", "-q", *options, "--print-after", "choose_boundary_layouts", env=env
+    ).stdout
+    call("compile", model, "-o", tmp_path / "p.so", *options, env=env)
+    assert call_json("check", tmp_path / "p.so", "--plugin", TEST_NPU)["ok"]
+    assert text.count("layout of") == (layouts == "reverse")
+    wrong = error_of("compile", model, "--dry-run", *options, env={"TEST_PLUGIN_LAYOUTS": "wrong"})
+    assert (
+        "plug-in 'test_npu' 1.2: layouts: 'v2' has its axes in the order 7, 7, 7; want each of its 3 once"
+        in wrong
+    )
+
+
+def test_what_a_plug_in_writes_for_people_is_one_line_without_commands_to_terminals():
+    devices = call_json("devices", "--plugin", TEST_NPU)["devices"]
+    [device] = [one for one in devices if one["name"] == "test_npu:0"]
+    assert (
+        device["description"] == "a device for tests; options: power (low or high) (plug-in 'test_npu' 1.2)"
+    )
+
+
+def test_a_compile_by_a_plug_in_shows_its_progress_and_ends_by_ctrl_c(relus, tmp_path):
+    """The compiler of the test goes on until it is told that the user has given up."""
+    process = subprocess.Popen(
+        [INTARSIA, "compile", relus, "-o", tmp_path / "p.so", "-d", "cpu,npu=test_npu:0", "--tune", "off", "--plugin", TEST_NPU],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "TEST_PLUGIN_WAITS": "1"},
+    )  # fmt: skip
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT, errors
+    assert not (tmp_path / "p.so").exists()

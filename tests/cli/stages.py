@@ -4,6 +4,7 @@ Covers: cli/ compile.cc src/api/ read_request.cc src/compile/ report.cc explain_
 """
 
 import json
+import os
 import pathlib
 import subprocess
 
@@ -43,6 +44,43 @@ def compile_json(model, folder, *options):
 
 def names_of(report, stage):
     return [name for region in stage["regions"] for name in report["regions"][region]["source_nodes"]]
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--threads", "2"), ("--cut", "v3"), ("--cut", "v2", "--cut", "v3", "--cut", "v4")]
+)
+def test_the_default_is_all_cores(model, tmp_path, options):
+    """Each an executor; those of a few cores are held to these."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    for held in (cores, cores[:1]):
+        command = (
+            "compile",
+            model,
+            "-o",
+            tmp_path / "p.so",
+            *THROUGHPUT,
+            "--tune",
+            "off",
+            "--json",
+            *options,
+        )
+        report = json.loads(call(*command, preexec_fn=lambda: os.sched_setaffinity(0, held)).stdout)
+        each = len(held) == 2 and len(options) < 3 and "--threads" not in options
+        names = [slot["device"] for slot in report["slots"]]
+        assert names == ([f"cpu:{core}" for core in held] if each else ["cpu"])
+        assert report["threads"] == (2 if "--threads" in options else 1 if each else len(held))
+        frames = json.loads(
+            call(
+                "run",
+                tmp_path / "p.so",
+                "--pipeline",
+                "--runs",
+                5,
+                "--json",
+                preexec_fn=lambda: os.sched_setaffinity(0, held),
+            ).stdout
+        )
+        assert frames["errors"] == 0
 
 
 def test_by_hand(model, tmp_path):

@@ -1,8 +1,10 @@
-// Which plan ships, with a clock that follows a price list: nothing here depends on how fast the machine is.
+// Choice of the plan that ships, with a clock that follows a price list: nothing here depends on the
+// machine's speed.
 //
 // Covers: src/compile/ choose_targets.cc compile_model.cc compile_regions.cc measure_plans.cc
-// src/plan/ choose_plan.cc plan_candidates.cc plan_keys.cc plan_timer.cc
-#include "plan/choose_plan.h"
+// src/plan/choose/ choose_plan.cc src/plan/place/ plan_candidates.cc src/plan/costs/ plan_keys.cc
+// plan_timer.cc
+#include "plan/choose/choose_plan.h"
 
 #include <thread>
 
@@ -171,7 +173,7 @@ TEST_F(PlanChoice, CutsMoveToWhereTimedStagesAreEqual) {
   has_profile = true;
   prices[{"own", "Relu"}] = 100'000;
   prices[{"framework", "Relu"}] = 900'000;
-  told["Relu0"] = 300'000;  // so that it and the first product seem to take as long as all others
+  told["Relu0"] = 300'000;  // makes it and the first product seem to take as long as all others
   write_chain({"Relu", "MatMul", "MatMul", "MatMul", "MatMul", "MatMul"});
   const Result<CompileResult> result = compile_model(request, tools);
   ASSERT_TRUE(result) << result.error().message;
@@ -305,7 +307,7 @@ TEST_F(PlanChoice, RegionsOnACoreSetHaveItsThreads) {
 TEST_F(PlanChoice, RivalPlansAreTimedTogether) {
   write_chain({"Exp", "Relu", "Exp", "Sqrt"});
   compile();
-  request.pins = {{"Sqrt3", "framework@cpu"}};  // the framework alone is a rival again
+  request.pins = {{"Sqrt3", "framework@cpu"}};  // makes the framework alone a rival again
   compile();
   timed = 0;
   compile();

@@ -1,7 +1,6 @@
-// Plans keep the limits of memories: what a session allocates, and whether a plan is found wherever there is
-// one.
+// Memory limits that plans keep: what a session allocates, and whether a plan is found wherever there is one.
 //
-// Covers: src/plan/ fit_memory.cc shrink_placement.cc src/compile/ program_memory.cc
+// Covers: src/plan/choose/ fit_memory.cc shrink_placement.cc src/compile/ program_memory.cc
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -13,11 +12,12 @@
 #include "compile/compile_model.h"
 #include "compile/explanation.h"
 #include "compile/program_memory.h"
-#include "plan/choose_plan.h"
-#include "plan/elide_copies.h"
-#include "plan/group_opaque_values.h"
-#include "plan/insert_copies.h"
-#include "plan/partition_graph.h"
+#include "plan/choose/choose_plan.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/group_opaque_values.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
+#include "plan/place/place_nodes.h"
 #include "program/read_program.h"
 #include "runtime/session.h"
 #include "tests/support/fake_target.h"
@@ -28,7 +28,7 @@
 namespace intarsia {
 namespace {
 
-/// Four products in a row, 64 KB of weights each.
+/// Model of four products in a row, each with 64 KB of weights.
 class LimitedProducts : public testing::Test {
  protected:
   LimitedProducts() {
@@ -61,7 +61,7 @@ class LimitedProducts : public testing::Test {
     return result ? "" : result.error().message;
   }
 
-  /// Bytes that binding and a session allocate in the accelerator's memory.
+  /// Returns the bytes that binding and a session allocate in the accelerator's memory.
   uint64_t allocated() const {
     const RunBackend backend = reference_run_backend();
     const auto bound = bind_program(*load_program(request.program_path, {&backend, 1}), {});
@@ -75,7 +75,7 @@ class LimitedProducts : public testing::Test {
     return bytes;
   }
 
-  /// Of the products, those on the accelerator.
+  /// Counts the products on the accelerator.
   size_t on_accelerator(const CompileResult& result) const {
     const CompiledFunction& function = result.functions[0];
     return static_cast<size_t>(std::ranges::count_if(function.chosen.plan.placement.target, [&](uint32_t t) {
@@ -144,8 +144,8 @@ TEST_F(LimitedProducts, ASlotThatIsNotThereIsWrongUsage) {
   EXPECT_EQ(error(), "--memory gpu: no such slot; --devices has: accel, cpu");
 }
 
-/// A random graph whose nodes have weights of different sizes, on two devices, one of them the host. Some
-/// nodes run on one of them only.
+/// Random graph whose nodes have weights of different sizes, on two devices, one of them the host. Some nodes
+/// run on only one of them.
 struct RandomProblem {
   RandomProblem(std::mt19937& random, size_t max_nodes) {
     problem.graph = make_random_graph(random, random_options(random, max_nodes));
@@ -176,7 +176,7 @@ struct RandomProblem {
     return plan;
   }
 
-  /// Regions have the weights of the model, and a workspace.
+  /// Returns the memory of a plan whose regions have the model's weights, and a workspace.
   std::vector<MemoryUse> memory_of(const Plan& plan) {
     CompiledRegions regions;
     for (const Region& region : plan.partition.regions) {
@@ -199,7 +199,8 @@ struct RandomProblem {
     return uses[0].total() <= problem.memory_limit(0) && uses[1].total() <= problem.memory_limit(1);
   }
 
-  /// By number: bit i is where node i goes.
+  /// Returns the placement with this number: bit i is the target of node i. Returns nullopt if a target
+  /// refuses its node.
   std::optional<Placement> placement(uint64_t number) const {
     Placement placement;
     const size_t nodes = problem.graph.nodes.size();
@@ -230,7 +231,8 @@ struct Outcomes {
   size_t moved = 0, impossible = 0;
 };
 
-/// `estimate`: what is known of a plan before it is compiled.
+/// Checks that the chosen plan fits, or that none does. `estimate`: what is known of a plan before it is
+/// compiled.
 void check_random_problem(RandomProblem& random_problem, const MeasureMemory& estimate, Outcomes& outcomes) {
   const PlanningProblem& problem = random_problem.problem;
   PlanTools tools{.disabled_reason = "no clock",

@@ -1,10 +1,11 @@
-// Programs with stages: their sessions, one after the other, make what the whole makes, bit for bit.
+// Programs with stages: their sessions, run one after the other, compute what the whole computes, bit for
+// bit.
 //
 // Covers: src/compile/ build_function.cc emit_program.cc compile_model.cc program_memory.cc
 #include "backends/reference/load.h"
 #include "backends/reference/target.h"
 #include "compile/explanation.h"
-#include "plan/plan_file.h"
+#include "plan/choose/plan_file.h"
 #include "tests/support/staged_model.h"
 
 namespace intarsia {
@@ -66,7 +67,10 @@ TEST_F(StagedProgram, AllStagesCountAsMemory) {
   const CompileResult result = compile();
   const fbs::ProgramT program = std::move(read_program(request.program_path)->description);
   uint64_t stages = 0;
-  for (const auto& stage : program.functions[0]->stages) stages += stage->function->arena_bytes[1];
+  for (const auto& stage : program.functions[0]->stages)
+    stages += stage->frames * stage->function->arena_bytes[1];
+  EXPECT_EQ(program.functions[0]->stages[0]->frames, 2) << "one is copied while the other runs";
+  EXPECT_EQ(program.functions[0]->stages[1]->frames, 1) << "on the host";
   EXPECT_EQ(result.functions[0].memory[1].arena, std::max(stages, program.functions[0]->arena_bytes[1]));
 }
 

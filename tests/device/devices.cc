@@ -1,4 +1,4 @@
-// The simulated device: its name, its speed, its counts.
+// Simulated device: its name, its speed, its counts.
 //
 // Covers: src/device/ declared_times.cc devices.cc memory_space.cc sim_executor.cc
 #include <gtest/gtest.h>
@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <functional>
+#include <latch>
+#include <mutex>
 #include <thread>
 
 #include "device/devices.h"
@@ -57,7 +59,7 @@ TEST(Devices, OneNameIsOneDevice) {
   }
 }
 
-/// A server may see as many names as it has requests.
+/// Checks that names take no memory once their devices are gone: a server may see one per request.
 TEST(Devices, NamesOfDevicesThatAreGoneAreForgotten) {
   const auto make_and_drop = [](int number) {
     EXPECT_TRUE(make_device(fmt::format("sim:6?latency_us={}", number)));
@@ -89,7 +91,7 @@ TEST(Devices, SlowdownStretchesRuns) {
   EXPECT_GE(seconds([&] { EXPECT_TRUE((*device)->run(Busy(), {})); }), 0.020);
 }
 
-/// Five milliseconds of computing, and a sum that depends on the input.
+/// Executable that computes for five milliseconds, and returns a sum that depends on the input.
 class AddOne : public Executable {
  public:
   Status run(const RunContext& context) const override {
@@ -124,10 +126,50 @@ TEST(Devices, DeclaredTimesHoldWhateverComputingTakes) {
   }
   EXPECT_GE(best, 0.001);
   EXPECT_LT(best, 0.004);
-  x = 5;  // other inputs, other results
+  x = 5;  // other inputs give other results
   EXPECT_TRUE((*quick)->run(context));
   EXPECT_EQ(y, 6);
   EXPECT_GE(seconds([&] { EXPECT_TRUE((*slow)->run(context)); }), 0.030);
+}
+
+/// Returns the spans that a device reports for runs that are requested at once.
+std::vector<std::pair<int64_t, int64_t>> spans_of_runs_at_once(const std::string& name, int count) {
+  const auto device = *make_device(name);
+  const std::string a[] = {"a"};
+  const auto region = *device->adapt(std::make_unique<AddOne>(), a);
+  std::mutex mutex;
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  std::latch all(count);
+  const auto run = [&] {
+    float x = 1, y = 0;
+    const Input input{{&x, DType::f32, {1}}, nullptr, {}};
+    Output output{{&y, DType::f32, {1}}, nullptr, false, {}};
+    const TraceHook trace = [&](std::string_view, int64_t begin, int64_t end) {
+      const std::lock_guard lock(mutex);
+      spans.emplace_back(begin, end);
+    };
+    all.arrive_and_wait();
+    EXPECT_TRUE(device->run(*region, {.inputs = {&input, 1}, .outputs = {&output, 1}, .trace = &trace}));
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back(run);
+  }
+  std::ranges::sort(spans);
+  return spans;
+}
+
+/// Checks spans: a host may learn late of an end, but the device starts what waits in time.
+TEST(Devices, RunsThatWaitFollowEachOtherWithoutAGap) {
+  const TestFolder folder;
+  write_bytes(folder / "times.json", R"({"nodes": {"a": 200000}})");
+  write_bytes(folder / "two.json", R"({"nodes": {"a": 200000}, "queues": 2})");
+  const auto one = spans_of_runs_at_once("sim:10?times=" + (folder / "times.json"), 4);
+  ASSERT_EQ(one.size(), 4u);
+  for (size_t i = 1; i < one.size(); ++i) EXPECT_EQ(one[i].first, one[i - 1].second) << i;
+  const auto two = spans_of_runs_at_once("sim:10?times=" + (folder / "two.json"), 4);
+  ASSERT_EQ(two.size(), 4u);
+  for (size_t i = 2; i < two.size(); ++i) EXPECT_EQ(two[i].first, two[i - 2].second) << i;
 }
 
 TEST(Devices, BadDeclaredTimesAreErrors) {
@@ -147,7 +189,7 @@ TEST(Devices, BadDeclaredTimesAreErrors) {
             std::string::npos);
 }
 
-/// host -> a -> a -> b -> host, four bytes from the fifth on.
+/// Copies host -> a -> a -> b -> host, four bytes at an offset of 4 on the devices.
 void copy_around(const std::string& settings, const CopyCounts& want_a, const CopyCounts& want_b) {
   const auto a = *make_device("sim:8?latency_us=0" + settings),
              b = *make_device("sim:9?latency_us=0" + settings);

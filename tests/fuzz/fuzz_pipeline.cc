@@ -1,4 +1,5 @@
-// Any bytes as a pipeline's file: what parses becomes routes of frames that fit its stages, or an error.
+// Arbitrary bytes as a pipeline's file: what parses becomes routes of frames that fit its stages, or an
+// error.
 //
 // Covers: src/pipeline/ pipeline_file.cc pipeline_graph.cc src/base/ json_values.cc
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using namespace intarsia;
 
-/// Stands for a program: it has the ports that the connections name.
+/// Stands in for a program; it has the ports that the connections name.
 class NamedPorts final : public Stage {
  public:
   std::span<const StagePort> inputs() const override { return inputs_; }
@@ -32,13 +33,14 @@ class NamedPorts final : public Stage {
 PipelineGraph make_graph(const PipelineFile& file) {
   PipelineGraph graph;
   for (const PipelineFile::Stage& stage : file.stages) {
-    if (stage.name.empty()) continue;  // its program says which
+    if (stage.name.empty()) continue;  // the name would come from its program
     auto ports = std::make_unique<NamedPorts>();
     for (const auto& [from, to] : file.connections) {
       if (from.stage == stage.name) ports->add_output(from.port);
       if (to.stage == stage.name) ports->add_input(to.port);
     }
-    graph.stages.push_back({stage.name, {}});
+    for (const std::string& output : stage.options.scatter) ports->add_output(output);
+    graph.stages.push_back({stage.name, {}, stage.options});
     graph.stages.back().replicas.push_back(std::move(ports));
   }
   graph.connections = file.connections;
@@ -58,8 +60,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check(!file.error().message.empty());
     return 0;
   }
-  check(file->depth > 0 && file->timeout_ns >= 0 && !file->stages.empty());
-  if (file->stages.size() * file->connections.size() > 100'000) return 0;  // only slow
+  const PipelineOptions& options = file->options;
+  check(options.depth > 0 && options.timeout_ns >= 0 && options.deadline_ns >= 0 && !file->stages.empty());
+  if (file->stages.size() * file->connections.size() > 100'000) return 0;  // would only be slow
   const PipelineGraph graph = make_graph(*file);
   const auto routes = find_routes(graph);
   if (!routes) return 0;
@@ -67,7 +70,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Stage& stage = *graph.stages[s].replicas[0];
     check(routes->stages[s].inputs.size() == stage.inputs().size());
     check(routes->stages[s].outputs.size() == stage.outputs().size());
-    for (const uint32_t value : routes->stages[s].inputs) check(value < routes->ports.size());
+    for (const uint32_t value : routes->stages[s].inputs) {
+      check(value < routes->ports.size());
+      const uint32_t source = routes->items_of[value];  // has an item for each of the stage's runs
+      check(routes->stages[s].gathers || source == PipelineRoutes::none ||
+            source == routes->stages[s].items_of);
+    }
+    check(routes->stages[s].scatters.size() == stage.outputs().size());
   }
   return 0;
 }

@@ -1,10 +1,10 @@
-// Any bytes as a plan file: what parses prints and parses to the same plans.
+// Arbitrary bytes as a plan file: what parses prints and parses to the same plans.
 //
-// Covers: src/plan/ plan_file.cc
+// Covers: src/plan/choose/ plan_file.cc
 #include <cstdint>
 #include <cstdlib>
 
-#include "plan/plan_file.h"
+#include "plan/choose/plan_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace intarsia;

@@ -1,10 +1,9 @@
-// Every pass on small graphs in the text form: tests/cases/<pass>/*.case holds input and result. After an
-// intended change of a pass, scripts/update_cases.py writes the new results.
+// Passes, each on small graphs in the text form: tests/cases/<pass>/*.case contains input and result. After
+// an intended change of a pass, scripts/update_cases.py writes the new results.
 //
-// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc
-// known_elements.cc remove_dead_nodes.cc solve_sizes.cc translated.cc
-// src/plan/ directed_graph.cc elide_copies.cc group_opaque_values.cc insert_copies.cc join_regions.cc
-// partition_graph.cc place_nodes.cc
+// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc known_elements.cc
+// remove_dead_nodes.cc solve_sizes.cc translated.cc src/plan/partition/ directed_graph.cc elide_copies.cc
+// group_opaque_values.cc insert_copies.cc join_regions.cc partition_graph.cc src/plan/place/ place_nodes.cc
 // src/graph/ op_table.cc shape_context.cc shape_rules.cc parse_graph.cc print_graph.cc verify_graph.cc
 #include <gtest/gtest.h>
 
@@ -17,18 +16,18 @@
 #include "passes/bind_shapes.h"
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
-#include "plan/elide_copies.h"
-#include "plan/group_opaque_values.h"
-#include "plan/insert_copies.h"
-#include "plan/partition_graph.h"
-#include "plan/place_nodes.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/group_opaque_values.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
+#include "plan/place/place_nodes.h"
 #include "tests/support/case_file.h"
 #include "tests/support/fake_target.h"
 
 namespace intarsia {
 namespace {
 
-/// Words of each line of the section `given`.
+/// Returns the words of each line of the section `given`.
 std::vector<std::vector<std::string>> given_lines(CaseFile& file) {
   std::vector<std::vector<std::string>> lines;
   std::istringstream text(file.section("given"));
@@ -39,7 +38,7 @@ std::vector<std::vector<std::string>> given_lines(CaseFile& file) {
   return lines;
 }
 
-/// "foreign TYPE": what the outputs of operators without a row become.
+/// Reads "foreign TYPE", the type of the outputs of operators without a row.
 InferForeign foreign_rule(CaseFile& file) {
   for (const auto& words : given_lines(file)) {
     if (words.size() != 2 || words[0] != "foreign") continue;
@@ -55,7 +54,7 @@ InferForeign foreign_rule(CaseFile& file) {
   return {};
 }
 
-/// "x 2x3": a shape for input x.
+/// Binds shapes given as "x 2x3", a shape for input x.
 Result<std::string> run_bind_shapes(Graph& graph, CaseFile& file) {
   std::map<std::string, Shape> given;
   for (const auto& words : given_lines(file)) given[words.at(0)] = TRY(parse_shape(words.at(1)));
@@ -99,8 +98,8 @@ std::string print_regions(const Graph& graph, const Partition& partition) {
   return text;
 }
 
-/// "target fast@cpu Conv Relu": a target and the operators that it supports; "framework ort@cpu Foo" the same
-/// for a framework; "pin PATTERN TARGET".
+/// Places nodes on targets given as "target fast@cpu Conv Relu", a target and the operators that it supports,
+/// or "framework ort@cpu Foo" for a framework; "pin PATTERN TARGET" pins nodes.
 Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_inside) {
   std::map<std::string, FakeTarget> backends;
   std::vector<PlacementTarget> targets;
@@ -130,7 +129,8 @@ Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_insi
   return text + print_regions(graph, partition);
 }
 
-/// "0 1 0": the target of each node, in order. "memory host sim": the memory that each target works in.
+/// Placement given as "0 1 0", the target of each node, in order, and "memory host sim", the memory of each
+/// target.
 struct Given {
   Placement placement;
   std::vector<uint32_t> space_of_target;
@@ -235,7 +235,7 @@ std::string case_name(const testing::TestParamInfo<std::filesystem::path>& info)
   return info.param.parent_path().filename().string() + "_" + info.param.stem().string();
 }
 
-/// Cases of a backend's steps belong to its own test.
+/// Lists the cases of passes; those of a backend's steps belong to its own test.
 std::vector<std::filesystem::path> pass_cases() {
   std::vector<std::filesystem::path> cases = list_cases(INTARSIA_SOURCE "/tests/cases");
   std::erase_if(

@@ -12,17 +12,18 @@
 namespace intarsia {
 namespace {
 
-/// Where an input of a stage comes from: an input of the pipeline, or an output of an earlier stage.
+/// Source of a stage's input: an input of the pipeline, or an output of an earlier stage.
 struct Source {
-  int stage = -1;  // -1: the pipeline
+  int stage = -1;  // number of the stage; -1: the pipeline
   int port = 0;
 };
 
-/// What a stage computes: output o is the sum of its inputs, each times its number plus 2, plus 10 times o.
+/// Plan of a stage: output o is the sum of its inputs, each times its number plus 2, plus 10 times o, mod
+/// 1000003.
 struct StagePlan {
   std::vector<Source> inputs;
   int outputs = 1, replicas = 1;
-  uint32_t fails_each = 0;  // 0: never
+  uint32_t fails_each = 0;  // one frame in this many fails; 0: none
 };
 
 struct PipelinePlan {
@@ -86,7 +87,7 @@ PipelinePlan random_plan(std::mt19937& random) {
   return plan;
 }
 
-/// The outputs of all stages for a frame; nothing: one of them fails.
+/// Returns the outputs of all stages for a frame; nullopt if one of them fails.
 std::optional<std::vector<std::vector<int64_t>>> expected_of(const PipelinePlan& plan, uint64_t frame) {
   std::vector<std::vector<int64_t>> made;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
@@ -101,7 +102,7 @@ std::optional<std::vector<std::vector<int64_t>>> expected_of(const PipelinePlan&
   return made;
 }
 
-/// Every output of every stage is the pipeline's, "S.O".
+/// Makes the graph; each output o of each stage s is an output of the pipeline, "s.o".
 PipelineGraph make_graph(const PipelinePlan& plan) {
   PipelineGraph graph;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
@@ -122,7 +123,7 @@ PipelineGraph make_graph(const PipelinePlan& plan) {
   return graph;
 }
 
-/// Only inputs that a stage reads are the pipeline's.
+/// Pushes frames; the inputs of the pipeline are those that a stage reads.
 void push_frames(Pipeline& pipeline, uint64_t frames) {
   for (uint64_t frame = 0; frame < frames; ++frame) {
     std::vector<int64_t> values;
@@ -149,23 +150,47 @@ void check_frame(const PipelinePlan& plan, const PipelineRoutes& routes, const P
   }
 }
 
+/// Checks that each frame leaves once, in order, with the right values, or was dropped if that is allowed.
+void check_frames(const PipelinePlan& plan, PipelineGraph graph, PipelineOptions options) {
+  options.depth = plan.depth;
+  const bool may_drop = options.queue != QueuePolicy::block || options.deadline_ns > 0;
+  auto pipeline = Pipeline::start(graph, std::move(options));
+  ASSERT_TRUE(pipeline) << pipeline.error().message;
+  constexpr uint64_t frames = 60;
+  std::thread pusher([&] { push_frames(**pipeline, frames); });
+  uint64_t next = 0, dropped = 0;
+  for (PoppedFrame frame = (*pipeline)->pop(); frame.state == PopState::frame; frame = (*pipeline)->pop()) {
+    EXPECT_EQ(frame.id, next++);
+    const bool is_dropped = !frame.status && frame.status.error().kind == ErrorKind::dropped;
+    dropped += is_dropped ? 1 : 0;
+    if (!is_dropped) check_frame(plan, (*pipeline)->routes(), frame);
+  }
+  pusher.join();
+  EXPECT_EQ(next, frames);
+  EXPECT_TRUE(may_drop || dropped == 0);
+  EXPECT_EQ((*pipeline)->frame_statistics().dropped, dropped);
+}
+
 TEST(RandomPipelines, GiveWhatTheirStagesGiveInTurn) {
   for (uint32_t seed = 0; seed < 60 * rounds(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::mt19937 random(seed);
     const PipelinePlan plan = random_plan(random);
+    check_frames(plan, make_graph(plan), {});
+  }
+}
+
+TEST(RandomPipelines, QueuesAndDeadlinesThatDropFramesDoNoHarmToOthers) {
+  for (uint32_t seed = 0; seed < 60 * rounds(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(seed);
+    const PipelinePlan plan = random_plan(random);
     PipelineGraph graph = make_graph(plan);
-    auto pipeline = Pipeline::start(graph, {.depth = plan.depth});
-    ASSERT_TRUE(pipeline) << pipeline.error().message;
-    constexpr uint64_t frames = 60;
-    std::thread pusher([&] { push_frames(**pipeline, frames); });
-    uint64_t next = 0;
-    for (PoppedFrame frame = (*pipeline)->pop(); frame.state == PopState::frame; frame = (*pipeline)->pop()) {
-      EXPECT_EQ(frame.id, next++);
-      check_frame(plan, (*pipeline)->routes(), frame);
-    }
-    pusher.join();
-    ASSERT_EQ(next, frames);
+    const auto any_policy = [&] { return static_cast<QueuePolicy>(random() % 3); };
+    for (PipelineGraph::NamedStage& stage : graph.stages)
+      if (random() % 2 == 0) stage.options.queue = any_policy();
+    const QueuePolicy rest = random() % 2 == 0 ? QueuePolicy::latest : QueuePolicy::drop_oldest;
+    check_frames(plan, std::move(graph), {.queue = rest, .deadline_ns = random() % 2 == 0 ? 0 : 200'000});
   }
 }
 

@@ -1,18 +1,19 @@
-// Values between regions of one backend lie as it likes; all others stay as in the model.
+// Layouts of values: between regions of one backend they are as it prefers; all others stay as in the model.
 //
-// Covers: src/plan/ boundary_layouts.cc
-#include "plan/boundary_layouts.h"
+// Covers: src/plan/partition/ boundary_layouts.cc
+#include "plan/partition/boundary_layouts.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/parse_graph.h"
 #include "graph/print_graph.h"
+#include "plan/partition/partition_graph.h"
 #include "tests/support/fake_target.h"
 
 namespace intarsia {
 namespace {
 
-/// Likes channels last.
+/// Backend that prefers channels last.
 class ChannelsLast : public FakeTarget {
  public:
   explicit ChannelsLast(std::string name) : FakeTarget(std::move(name), {}) {}
@@ -26,7 +27,7 @@ class ChannelsLast : public FakeTarget {
   }
 };
 
-/// Targets: 0 and 1 are one backend on two slots, 2 is another that has no wishes.
+/// Fixture with three targets: 0 and 1 are one backend on two slots, 2 is another without preferences.
 class BoundaryLayouts : public testing::Test {
  protected:
   void place(const std::string& text, std::vector<uint32_t> target_of_node) {

@@ -1,8 +1,9 @@
-// Graphs divided into stages: by the user's cuts, and by what parts take on the executors that there are.
+// Graphs divided into stages: by the user's cuts, and by what parts take on the available executors.
 //
-// Covers: src/plan/ choose_stages.cc cut_graph.cc offer_stages.cc place_stages.cc stage_costs.cc
-// stage_planner.cc stage_steps.cc time_stages.cc chosen_stage.h staged_plan.h
-#include "plan/choose_stages.h"
+// Covers: src/plan/stages/ choose_stages.cc cut_graph.cc list_teams.cc candidate_partitionings.cc
+// place_stages.cc stage_costs.cc stage_frames.cc stage_planner.cc stage_steps.cc time_stages.cc
+// staged_plan.h src/plan/ chosen_stage.h
+#include "plan/stages/choose_stages.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -10,19 +11,20 @@
 #include <set>
 
 #include "graph/parse_graph.h"
-#include "plan/cut_graph.h"
-#include "plan/elide_copies.h"
-#include "plan/insert_copies.h"
-#include "plan/offer_stages.h"
-#include "plan/split_stages.h"
-#include "plan/stage_steps.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
+#include "plan/stages/candidate_partitionings.h"
+#include "plan/stages/cut_graph.h"
+#include "plan/stages/split_stages.h"
+#include "plan/stages/stage_steps.h"
 #include "tests/support/fake_target.h"
 #include "tests/support/random_graph.h"
 
 namespace intarsia {
 namespace {
 
-/// x -> a -> b -> c -> y, c also reads a, and aux leaves after b.
+/// Graph x -> a -> b -> c -> y, where c also reads a, and aux leaves after b.
 constexpr const char* skipping = R"(graph "g" opsets {"": 17}
 input %x : f32[4,4]
 %a = MatMul(%x, %x) "na"
@@ -81,13 +83,13 @@ TEST(CutGraph, AGroupIsNotTorn) {
              "stage 1 reads 'a', which the later stage 2 makes");
 }
 
-/// A library that the process can have on one core set only.
+/// Library that the process can have on only one core set.
 class OnePoolTarget : public FakeTarget {
  public:
   OnePoolTarget() : FakeTarget("library", {"MatMul"}, true) { info_.has_one_pool = true; }
 };
 
-/// One backend on several slots, all on the host unless said otherwise.
+/// Fixture with one backend on several slots, all on the host unless specified otherwise.
 class Staging : public testing::Test {
  protected:
   void make(const std::string& text, uint32_t slots) {
@@ -117,7 +119,7 @@ class Staging : public testing::Test {
     return plan;
   }
 
-  /// Every node is a segment, and takes as long on every slot.
+  /// Returns costs where each node is a segment, and takes equally long on every slot.
   SegmentCosts costs(const std::vector<int64_t>& nanoseconds) const {
     SegmentCosts costs;
     for (uint32_t i = 0; i < nanoseconds.size(); ++i) {
@@ -136,7 +138,7 @@ class Staging : public testing::Test {
                           .replan = [&](Placement placement) { return plan(std::move(placement)); }});
   }
 
-  /// "cpu:0: na nb | cpu:1, cpu:2: nc", or the error.
+  /// Returns the stages as "cpu:0: na nb | cpu:1, cpu:2: nc", or the error.
   std::string stages(const StageDemand& demand, const std::vector<int64_t>& nanoseconds) const {
     const Result<StagedPlan> staged = choose(demand, nanoseconds);
     if (!staged) return staged.error().message;
@@ -235,7 +237,7 @@ TEST_F(Staging, ReplicasWhereTheModelCannotBeBalanced) {
   ASSERT_EQ(staged->report.compared.size(), 2u);
   EXPECT_EQ(staged->report.compared[0].nanoseconds, 452) << "903 on two";
   EXPECT_EQ(staged->report.compared[1].nanoseconds, 900) << "2 stages";
-  EXPECT_EQ(StageReport::interval(staged->stages, &ChosenStage::predicted), 451);
+  EXPECT_EQ(StageReport::interval(staged->stages, &ChosenStage::predicted), 452);
 }
 
 TEST_F(Staging, CoresAreHandedOut) {
@@ -274,7 +276,7 @@ TEST_F(Staging, WhatIsBestWithOtherCoresNeedNotBeBestWithThese) {
   EXPECT_EQ(staged->stages[0].predicted, 120);
 }
 
-/// The library is on one core set; on the other the same nodes run otherwise.
+/// Checks a library on one core set; on the other the nodes run in another backend.
 TEST_F(Staging, WhatAllCoresHaveMakesReplicas) {
   make(chain_of_four, 2);
   const OnePoolTarget library;
@@ -291,11 +293,12 @@ TEST_F(Staging, WhatAllCoresHaveMakesReplicas) {
   EXPECT_EQ(slow.chosen, "2 replicas of the whole: cpu:0, cpu:1");
   ASSERT_EQ(slow.compared.size(), 2u);
   EXPECT_EQ(slow.compared[0].nanoseconds, 630) << "the library has d, the rest is on the other";
-  EXPECT_EQ(slow.compared[1].nanoseconds, 502) << "1004 on the slower core, of two";
+  EXPECT_EQ(slow.compared[1].nanoseconds, 501) << "1000 on one core, 1004 on the other";
   EXPECT_EQ(compare(40).chosen, "2 stages: cpu:1 | cpu:0");
 }
 
-/// Values and workspaces are only known of a plan that was made; here each node needs 60 bytes.
+/// Checks memory limits where values and workspaces are known only of a finished plan; each node needs 60
+/// bytes.
 TEST_F(Staging, AStageKeepsItsMemory) {
   make(chain_of_four, 1);
   add_slot("sim", 1);
@@ -310,7 +313,8 @@ TEST_F(Staging, AStageKeepsItsMemory) {
     return std::vector<MemoryUse>{{}, {0, 60 * static_cast<uint64_t>(nodes_on_device(made))}};
   };
   EXPECT_EQ(nodes_on_device(choose_stages(problem_, chosen, {}, tools)->plan), 4);
-  tools.memory = {measure, measure};
+  tools.memory = {measure, measure,
+                  [&](const Plan& made, const std::vector<ChosenStage>&) { return measure(made); }};
   const Result<StagedPlan> staged = choose_stages(problem_, chosen, {}, tools);
   ASSERT_TRUE(staged) << staged.error().message;
   EXPECT_LE(nodes_on_device(staged->plan), 3);
@@ -322,21 +326,69 @@ TEST_F(Staging, AMeasuredPartRunsOnlyWhereItWas) {
   ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
   chosen.costs = costs({100, 100, 100, 100});
   for (size_t s : {0u, 1u}) chosen.costs->times[s][1] = never;
-  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem_, placement_, *chosen.costs);
+  const ExecutorKinds kinds = find_executor_kinds(problem_, placement_, *chosen.costs);
   ASSERT_EQ(kinds.size(), 2u) << "another memory, other times";
-  const auto offers =
-      offer_stages(problem_, placement_, *chosen.costs, kinds, {cannot_run, cannot_run}, std::nullopt);
-  const StageOffer& best = find_best_offer(*offers);
+  const auto candidates = find_partitionings(problem_, placement_, *chosen.costs, kinds,
+                                             std::vector<StageMemory>(2), std::nullopt);
+  const Partitioning& best = find_best_partitioning(candidates->list);
   ASSERT_EQ(best.stages.size(), 2u);
   EXPECT_EQ(best.stages[1].segments, (std::vector<uint32_t>{2, 3}));
-  EXPECT_EQ(best.max_load, 210) << "its memory is not the host's: a transfer";
+  EXPECT_EQ(best.max_load, 200) << "its copies are made beside the next frame";
+  const std::vector<StageMemory> tight(2, {.has_spare_frame = false});
+  const auto alone = find_partitionings(problem_, placement_, *chosen.costs, kinds, tight, std::nullopt);
+  EXPECT_EQ(find_best_partitioning(alone->list).max_load, 220) << "a copy in, and one out";
 }
 
-/// compile and plan_workload call split_stages: on the same graph they find the same.
+/// Returns kinds by team, as "0 0 | 1".
+std::string text_of(const ExecutorTeams& teams) {
+  std::vector<std::string> texts;
+  for (const ExecutorTeam& team : teams) texts.push_back(fmt::format("{}", fmt::join(team.members, " ")));
+  return fmt::format("{}", fmt::join(texts, " | "));
+}
+
+std::vector<std::string> list_texts(const std::vector<TeamCandidates>& kinds,
+                                    std::optional<uint32_t> count = {}) {
+  std::vector<std::string> texts;
+  for (const ExecutorTeams& teams : list_teams(kinds, count, 64).lists) texts.push_back(text_of(teams));
+  return texts;
+}
+
+TEST(ListTeams, AllWaysOnce) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(list_texts({{.count = 3}}), (Texts{"0 0 0", "0 0 | 0", "0 | 0 | 0"}));
+  EXPECT_EQ(list_texts({{1, 0}, {1, 0}}), (Texts{"0 1", "0 | 1"})) << "unlike ones of a family";
+  EXPECT_EQ(list_texts({{1, 0}, {1, 1}}), (Texts{"0 | 1"})) << "of two families";
+  EXPECT_EQ(list_texts({{.count = 3}}, 2), (Texts{"0 0 | 0", "0 | 0"})) << "may leave one out";
+  EXPECT_TRUE(list_teams({{.count = 8}}, {}, 64).is_complete);
+  const TeamLists many = list_teams({{.count = 40}}, {}, 64);
+  EXPECT_FALSE(many.is_complete);
+  EXPECT_EQ(many.lists.size(), 40u) << "of about the same size";
+}
+
+/// Checks devices of one kind with memories of their own, one of which is slower.
+TEST_F(Staging, UnlikeReplicas) {
+  make(chain_of_four, 0);
+  add_slot("cpu", 0);
+  add_slot("sim", 1);
+  add_slot("sim", 2);
+  ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
+  chosen.costs = costs({100, 200, 300, 400});
+  for (auto& times : chosen.costs->times) times = {100 * times[0], times[0], times[0] * 5 / 4};
+  const auto replan = [&](Placement placement) { return plan(std::move(placement)); };
+  const auto staged = choose_stages(problem_, chosen, {}, {.disabled_reason = "no clock", .replan = replan});
+  ASSERT_TRUE(staged) << staged.error().message;
+  EXPECT_EQ(staged->report.chosen, "2 replicas of the whole: sim:1, sim:2");
+  EXPECT_EQ(staged->stages[0].predicted, 1000);
+  EXPECT_EQ(StageReport::interval(staged->stages, &ChosenStage::predicted), 556) << "1000 and 1250";
+  EXPECT_EQ(staged->stages[0].frames, 2u);
+}
+
+/// Checks that compile and plan_workload, which both call split_stages, find the same result on one graph.
 TEST_F(Staging, TheSolverIsThatOfPublicWorkloads) {
   make(chain_of_four, 2);
   StageProblem workload;
-  workload.devices = {{.name = "cpu", .count = 2, .memory = cannot_run, .pays_transfers = false}};
+  workload.devices = {{.name = "cpu"}};
+  workload.teams = {{{0}, 2}};
   for (double time : {40, 10, 20, 50}) workload.nodes.push_back({{time}, 0});
   for (uint32_t i = 0; i < 3; ++i) workload.values.push_back({i, {i + 1}, 0});
   const StageSplit split = split_stages(workload);
@@ -346,7 +398,124 @@ TEST_F(Staging, TheSolverIsThatOfPublicWorkloads) {
   EXPECT_EQ(staged->report.lower_bound, std::lround(split.lower_bound));
 }
 
-/// Whatever is cut: every region is of one stage, and stages exchange what they need.
+/// Fixture with a chain of products on a processor and two devices of random times and links, and its best
+/// division.
+class RandomStaging : public Staging {
+ protected:
+  static constexpr uint32_t slots = 3;
+
+  void make_random(std::mt19937& random) {
+    problem_ = {}, placement_ = {};
+    std::string text = "graph \"g\" opsets {\"\": 17}\ninput %v0 : f32[4,4]\n";
+    const size_t nodes = 2 + random() % 4;
+    for (size_t i = 0; i < nodes; ++i)
+      text += fmt::format("%v{} = MatMul(%v{}, %v{}) \"n{}\"\n", i + 1, i, i, i);
+    make(text + fmt::format("output %v{}", nodes), 1);
+    for (Value& value : problem_.graph.values) value.type = problem_.graph.values[0].type;
+    add_slot("sim", 1);
+    add_slot("gpu", 2);
+    for (uint32_t device : {1, 2}) problem_.slots[device].queues = 1 + (random() % 4 == 0 ? 1 : 0);
+    costs_ = costs(std::vector<int64_t>(nodes, 1));
+    for (auto& times : costs_.times)
+      for (int64_t& time : times) time = 100 + static_cast<int64_t>(random() % 900);
+    for (auto& row : costs_.links)
+      for (Link& link : row) link = {static_cast<int64_t>(random() % 800), static_cast<double>(random() % 3)};
+  }
+
+  /// Returns the load of nodes `first` to `last`. `has_spare_frame`: a device copies one frame while it runs
+  /// another.
+  double load(uint32_t slot, uint32_t first, uint32_t last, bool has_spare_frame) const {
+    double run = 0;
+    for (uint32_t i = first; i < last; ++i) run += static_cast<double>(costs_.times[i][slot]);
+    if (slot == 0) return run;
+    const auto copy = [&](const Link& link) {
+      return static_cast<double>(link.latency) + 64 * link.nanoseconds_per_byte;
+    };
+    const double copies = copy(costs_.links[0][slot]) + copy(costs_.links[slot][0]);
+    return has_spare_frame ? std::max(run / problem_.slots[slot].queues, copies) : run + copies;
+  }
+
+  /// Returns the least interval over all ways to give each slot some consecutive nodes, or none. `most_held`:
+  /// limit of a device's nodes, counted once per session.
+  double least_interval(uint32_t most_held) const {
+    const auto nodes = static_cast<uint32_t>(costs_.segments.size());
+    double least = cannot_run;
+    std::vector<uint32_t> order{0, 1, 2};
+    do {
+      for (uint32_t a = 0; a <= nodes; ++a)
+        for (uint32_t b = a; b <= nodes; ++b)
+          for (bool two : {false, true})
+            least = std::min(least, interval(order, {0, a, b, nodes}, two, most_held));
+    } while (std::ranges::next_permutation(order).found);
+    return least;
+  }
+
+  double interval(const std::vector<uint32_t>& order, const std::vector<uint32_t>& ends, bool two,
+                  uint32_t most_held) const {
+    double longest = 0;
+    for (uint32_t i = 0; i < slots; ++i) {
+      if (ends[i] == ends[i + 1]) continue;
+      const uint32_t sessions = two ? problem_.slots[order[i]].queues + 1 : 1;
+      if (order[i] != 0 && (ends[i + 1] - ends[i]) * sessions > most_held) return cannot_run;
+      longest = std::max(longest, load(order[i], ends[i], ends[i + 1], two));
+    }
+    return longest;
+  }
+
+  /// Chooses stages where each node of a session on a device needs one byte.
+  Result<StagedPlan> choose_within(uint32_t most_held) const {
+    ChosenPlan chosen{.plan = TRY(plan(placement_)), .report = std::nullopt};
+    chosen.costs = costs_;
+    PlanTools tools{.disabled_reason = "no clock",
+                    .replan = [&](Placement placement) { return plan(std::move(placement)); }};
+    tools.memory.measure_stages = [&](const Plan& made, const std::vector<ChosenStage>& stages) {
+      std::vector<MemoryUse> uses(problem_.spaces.size());
+      for (uint32_t i = 0; i < made.placement.target.size(); ++i)
+        uses[problem_.space_of_target[made.placement.target[i]]].arena +=
+            stages[made.placement.stage[i]].frames;
+      return Result<std::vector<MemoryUse>>(uses);
+    };
+    PlanningProblem limited = problem_;
+    limited.memory_limits = {no_limit, most_held, most_held};
+    tools.memory.measure = [&](const Plan&) { return std::vector<MemoryUse>(limited.spaces.size()); };
+    return choose_stages(limited, chosen, {}, tools);
+  }
+
+  SegmentCosts costs_;
+};
+
+/// Tolerance in nanoseconds, since times are reported as whole numbers.
+constexpr double rounding = 0.6;
+
+TEST_F(RandomStaging, NothingIsBelowTheBoundAndLittleAboveTheBest) {
+  for_each_seed(500, [&](std::mt19937& random) {
+    make_random(random);
+    const Result<StagedPlan> staged = choose_within(1000);
+    ASSERT_TRUE(staged) << staged.error().message;
+    const auto predicted =
+        static_cast<double>(StageReport::interval(staged->stages, &ChosenStage::predicted));
+    const double least = least_interval(1000);
+    EXPECT_LE(static_cast<double>(*staged->report.lower_bound), std::min(least, predicted) + rounding);
+    EXPECT_GE(predicted, least - rounding) << staged->report.chosen;
+    EXPECT_LE(predicted, 1.02 * least + rounding) << staged->report.chosen;
+  });
+}
+
+TEST_F(RandomStaging, AlsoWhereMemoryIsLimited) {
+  for_each_seed(500, [&](std::mt19937& random) {
+    make_random(random);
+    const auto most = static_cast<uint32_t>(1 + random() % 4);
+    const Result<StagedPlan> staged = choose_within(most);
+    ASSERT_TRUE(staged) << staged.error().message;
+    const double least = least_interval(most);
+    const auto predicted =
+        static_cast<double>(StageReport::interval(staged->stages, &ChosenStage::predicted));
+    EXPECT_LE(static_cast<double>(*staged->report.lower_bound), least + rounding);
+    EXPECT_LE(predicted, 1.02 * least + rounding) << staged->report.chosen;
+  });
+}
+
+/// Checks arbitrary cuts: every region belongs to one stage, and stages exchange what they need.
 TEST(StageProperties, StagesFindWhatTheyRead) {
   const FakeTarget backend("fake", {"Foo"});
   for_each_seed(300, [&](std::mt19937& random) {

@@ -1,19 +1,20 @@
-// The costs of graphs: what placing counts is what partitioning and copying make of it.
+// Costs of graphs: placing counts the launches and copies that partitioning and copying make.
 //
-// Covers: src/plan/ cost_graph.cc grow_regions.cc placement_costs.cc
-#include "plan/cost_graph.h"
+// Covers: src/plan/place/ cost_graph.cc placement_costs.cc src/plan/partition/ grow_regions.cc
+#include "plan/place/cost_graph.h"
 
 #include <gtest/gtest.h>
 
-#include "plan/elide_copies.h"
-#include "plan/insert_copies.h"
-#include "plan/place_by_cost.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
+#include "plan/place/place_by_cost.h"
 #include "tests/support/random_graph.h"
 
 namespace intarsia {
 namespace {
 
-/// Launches cost 1000 and copies 1, so that a cost tells how many there are.
+/// Makes costs of 1000 per launch and 1 per copy, so that a cost shows how many there are.
 MeasuredCosts counting_costs(std::mt19937& random, size_t nodes) {
   MeasuredCosts measured{.targets = {{0, 1000}, {1, 1000}, {static_cast<uint32_t>(random() % 3), 1000}},
                          .links = std::vector(3, std::vector<Link>(3, {1, 0}))};
@@ -50,7 +51,7 @@ TEST(CostGraph, CountsTheRegionsAndCopiesThatAreMade) {
   });
 }
 
-/// x -> a -> b -> c, and c reads a too; first all apart, then b and c in one group.
+/// Checks x -> a -> b -> c, where c also reads a: first all apart, then b and c in one group.
 TEST(CostGraph, GroupsAreAtoms) {
   Graph graph;
   const auto type = [](SymbolicShape shape) { return ValueType{DType::f32, shape, false, {}}; };

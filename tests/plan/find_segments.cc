@@ -1,7 +1,7 @@
-// Stretches of a graph that are placed as a whole, and groups that a plug-in wants together.
+// Segments of a graph that are placed as a whole, and groups that a plug-in wants together.
 //
-// Covers: src/plan/ find_segments.cc
-#include "plan/find_segments.h"
+// Covers: src/plan/costs/ find_segments.cc
+#include "plan/costs/find_segments.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace intarsia {
 namespace {
 
-/// product relu product relu product, 0 to 4.
+/// Makes a chain of product, relu, product, relu, product, numbered 0 to 4.
 Graph chain() {
   std::string text = "graph \"\" opsets {\"\": 18}\ninput %v0 : f32[2,2]\ninput %w : f32[2,2]\n";
   const char* ops[] = {"MatMul", "Relu", "MatMul", "Relu", "MatMul"};
@@ -22,9 +22,18 @@ Graph chain() {
   return parse_graph(text + "output %v5\n").value();
 }
 
+PlanningProblem problem_of(Graph graph, size_t executors) {
+  PlanningProblem problem{.graph = std::move(graph)};
+  problem.slots.resize(executors);
+  return problem;
+}
+
+std::vector<std::vector<bool>> anywhere(size_t nodes) {
+  return std::vector<std::vector<bool>>(nodes, {true, true});
+}
+
 std::vector<uint32_t> segments_of(const std::vector<std::vector<size_t>>& groups) {
-  const Graph graph = chain();
-  return find_segments(graph, std::vector<std::vector<bool>>(graph.nodes.size(), {true, true}), groups);
+  return find_segments(problem_of(chain(), 1), anywhere(5), groups);
 }
 
 constexpr size_t none = no_group;
@@ -40,11 +49,33 @@ input %x : f32[2,2]
 %d : f32[2,2] = Add(%b, %c) "d"
 output %d)")
                           .value();
-  const std::vector<std::vector<bool>> anywhere(graph.nodes.size(), {true, true});
-  EXPECT_EQ(find_segments(graph, anywhere, {}), (std::vector<uint32_t>{0, 1, 1, 1})) << "a alone";
+  EXPECT_EQ(find_segments(problem_of(graph, 1), anywhere(graph.nodes.size())),
+            (std::vector<uint32_t>{0, 1, 1, 1}))
+      << "a alone";
 }
 
-/// Quantizing and undoing it are on both sides of a cut, as a framework runs what is between in integers.
+TEST(FindSegments, OfSeveralExecutorsTheyEndWhereBranchesMeet) {
+  const Graph graph = parse_graph(R"(graph "" opsets {"": 18}
+input %x : f32[2,2]
+%a : f32[2,2] = MatMul(%x, %x) "a"
+%b : f32[2,2] = MatMul(%x, %x) "b"
+%c : f32[2,2] = Relu(%b) "c"
+%sum : f32[2,2] = Add(%a, %c) "sum"
+%d : f32[2,2] = Relu(%sum) "d"
+%e : f32[2,2] = MatMul(%d, %d) "e"
+%skip : f32[2,2] = Add(%sum, %e) "skip"
+output %skip)")
+                          .value();
+  const auto segments = [&](size_t executors) {
+    return find_segments(problem_of(graph, executors), anywhere(graph.nodes.size()));
+  };
+  EXPECT_EQ(segments(2), (std::vector<uint32_t>{0, 1, 1, 3, 3, 3, 3}))
+      << "what is added to its own is no join";
+  EXPECT_EQ(segments(1), (std::vector<uint32_t>{0, 1, 1, 1, 4, 4, 4}));
+}
+
+/// Checks that a cut separates quantizing from undoing it, since a framework runs what lies between in
+/// integers.
 TEST(FindSegments, OfAsManyValuesTheyEndWhereTheyAreSmallest) {
   const Graph graph = parse_graph(R"(graph "" opsets {"": 18}
 input %x : f32[2,2]
@@ -56,8 +87,8 @@ input %scale : f32[]
 %b : f32[4,4] = MatMul(%p, %p) "b"
 output %b)")
                           .value();
-  const std::vector<std::vector<bool>> anywhere(graph.nodes.size(), {true, true});
-  EXPECT_EQ(find_segments(graph, anywhere, {}), (std::vector<uint32_t>{0, 0, 2, 2, 2}));
+  EXPECT_EQ(find_segments(problem_of(graph, 1), anywhere(graph.nodes.size())),
+            (std::vector<uint32_t>{0, 0, 2, 2, 2}));
 }
 
 TEST(FindSegments, AGroupIsInOneWithAllBetween) {

@@ -1,20 +1,22 @@
-// Placing by cost: where hand-made problems flip, and random ones against every possible placement.
+// Placing by cost: the points where hand-made problems flip, and random problems against every possible
+// placement.
 //
-// Covers: src/plan/ canonical_order.cc choose_between.cc minimum_cut.cc place_by_cost.cc place_chain.cc
-// placement_costs.cc placement_state.cc refine_placement.cc region_moves.cc search_placements.cc
-#include "plan/place_by_cost.h"
+// Covers: src/plan/place/ canonical_order.cc choose_between.cc minimum_cut.cc place_by_cost.cc
+// place_chain.cc placement_costs.cc placement_state.cc refine_placement.cc region_moves.cc
+// search_placements.cc
+#include "plan/place/place_by_cost.h"
 
 #include <gtest/gtest.h>
 
-#include "plan/choose_between.h"
-#include "plan/minimum_cut.h"
-#include "plan/place_chain.h"
+#include "plan/place/choose_between.h"
+#include "plan/place/minimum_cut.h"
+#include "plan/place/place_chain.h"
 #include "tests/support/random_costs.h"
 
 namespace intarsia {
 namespace {
 
-/// A host and an accelerator, with one link for both directions.
+/// Makes costs of a host and an accelerator, with one link for both directions.
 PlacementCosts two_targets(Link link) {
   PlacementCosts costs;
   costs.targets = {{0, 0}, {1, 0}};
@@ -24,7 +26,7 @@ PlacementCosts two_targets(Link link) {
 
 using Targets = std::vector<uint32_t>;
 
-/// x -> a -> y, of 1000 bytes each; the host takes 1000 ns for a.
+/// Makes x -> a -> y, of 1000 bytes each; the host takes 1000 ns for a.
 PlacementCosts one_atom(double nanoseconds_per_byte, int64_t accelerated) {
   PlacementCosts costs = two_targets({50, nanoseconds_per_byte});
   costs.times = {{1000, accelerated}};
@@ -33,7 +35,7 @@ PlacementCosts one_atom(double nanoseconds_per_byte, int64_t accelerated) {
 }
 
 TEST(PlaceByCost, FlipsAtTheSpeedOfTheLink) {
-  // 2 copies of 50 + 1000 bytes, and 100 in between, are 1000 at 0.4 ns a byte.
+  // Copies take 2 * (50 ns + 1000 bytes); with 100 ns in between this is 1000 ns at 0.4 ns per byte.
   EXPECT_EQ(place_by_cost(one_atom(0.399, 100)).target, Targets{1});
   EXPECT_EQ(place_by_cost(one_atom(0.401, 100)).target, Targets{0});
   EXPECT_EQ(place_by_cost(one_atom(0.399, 100)).cost, (PlacementCost{100, 898, 0}));
@@ -53,7 +55,7 @@ TEST(PlaceByCost, FlipsAtTheCostOfALaunch) {
   EXPECT_EQ(place_by_cost(costs).target, Targets{0});
 }
 
-/// a makes a value that three atoms read, which the accelerator runs much faster.
+/// Makes an atom whose value is read by three atoms; the accelerator runs these twice as fast.
 PlacementCosts fan_out() {
   PlacementCosts costs = two_targets({0, 1});
   costs.times = {{10, never}, {200, 100}, {200, 100}, {200, 100}};
@@ -104,7 +106,7 @@ TEST(PlaceByCost, WithoutALinkTheProducerStays) {
 
 TEST(PlaceByCost, NothingToPlace) { EXPECT_EQ(place_by_cost(two_targets({})).cost.total(), 0); }
 
-/// Every split of a few vertices.
+/// Returns the cost of the cheapest split of a few vertices; with `is_given`, that of the split `only`.
 int64_t cheapest_split(const std::vector<std::pair<int64_t, int64_t>>& vertices,
                        const std::vector<std::array<uint32_t, 3>>& edges, uint32_t only, bool is_given) {
   int64_t best = never;
@@ -144,7 +146,7 @@ TEST(MinimumCut, CheapestOfAllSplits) {
   });
 }
 
-/// Searches every placement for a cheaper one than `bound`; those whose atoms alone cost more are left out.
+/// Searches all placements for one cheaper than `bound`, leaving out those whose atoms alone cost more.
 class EveryPlacement {
  public:
   explicit EveryPlacement(const PlacementCosts& costs) : costs_(costs), rest_(costs.times.size() + 1, 0) {
@@ -174,15 +176,15 @@ class EveryPlacement {
   }
 
   const PlacementCosts& costs_;
-  std::vector<int64_t> rest_;  // the least that the atoms from each on cost
+  std::vector<int64_t> rest_;  // least cost of the atoms from each one on
   Targets placement_;
   int64_t best_ = never;
 };
 
-/// How far from the cheapest of all placements those of random problems are.
+/// Gaps between the placements of random problems and the cheapest of all placements.
 struct Gaps {
   uint32_t problems = 0, missed = 0;
-  double worst = 0;  // dearer by this part
+  double worst = 0;  // largest gap, as a fraction of the cheapest cost
 };
 
 Gaps compare_with_all(uint32_t seeds, const RandomCostsOptions& options, const PlacementEffort& effort = {}) {
@@ -221,13 +223,13 @@ TEST(PlaceByCostProperties, CloseToTheCheapestWithoutSearchingAll) {
   }
 }
 
-/// Atoms on two of three targets choose anew among these; the others stay.
+/// Checks atoms on two of three targets that choose anew between these; the others stay.
 TEST(PlaceByCostProperties, SwapsOfTwoTargetsAreExact) {
   for_each_seed(500, [](std::mt19937& random) {
     PlacementCosts costs = make_random_costs(random, {.max_atoms = 12, .targets = 3});
     Targets first, second;
     for (std::vector<int64_t>& times : costs.times) {
-      const uint32_t stays = random() % 4;  // on target 2, when it is 0
+      const uint32_t stays = random() % 4;  // 0: stays on its fastest target
       const bool can_swap = times[0] != never && times[1] != never && stays != 0;
       const uint32_t only = static_cast<uint32_t>(std::ranges::min_element(times) - times.begin());
       first.push_back(can_swap ? 0 : only);
@@ -242,7 +244,7 @@ TEST(PlaceByCostProperties, SwapsOfTwoTargetsAreExact) {
   });
 }
 
-/// x -> a0 -> a1 -> ..., of which some values are outputs of the graph and some atoms are on one target only.
+/// Makes x -> a0 -> a1 -> ...; some values are outputs of the graph, and some atoms cannot run on one target.
 PlacementCosts make_random_chain(std::mt19937& random, const RandomCostsOptions& options) {
   PlacementCosts costs;
   add_random_devices(random, options, costs);
@@ -267,7 +269,7 @@ TEST(PlaceByCostProperties, ChainsAreAtTheirShortestPath) {
   });
 }
 
-/// So little that ten thousand problems do not take long.
+/// Effort so small that ten thousand problems do not take long.
 constexpr PlacementEffort little{.atoms_cut = 300, .atoms_partitioned = 2'000, .search = false};
 
 TEST(PlaceByCostProperties, OrderOfAtomsDoesNotMatter) {

@@ -63,16 +63,44 @@ def test_colors_and_memory(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "parse error"),
-        (problem(maxFPGAs=-1), "maxFPGAs is -1, want 0 to 1000"),
+        ("", "it is not JSON: what is wrong ends at byte 1 of 0"),
+        ("{", "it is not JSON: what is wrong ends at byte 2 of 1"),
+        ("\x00\xff\x7fELF", "it is not JSON"),
+        ("[]", "got a list, want an object"),
+        ("[" * 10**6 + "]" * 10**6, "got a list, want an object"),
+        ("{}", 'there is no "maxSizePerFPGA"'),
+        (problem(maxFPGAs=-1), "maxFPGAs: got -1, want an integer from 0 to 1000"),
+        (problem(maxCPUs=10**30), "want an integer from 0 to 1000"),
+        (problem(maxSizePerFPGA="big"), 'maxSizePerFPGA: got "big", want a number from 0 to 1e+15'),
         (problem(maxFPGAs=0, maxCPUs=0), "there is no device"),
-        (problem(edges=[edge(10, 99)]), "an edge is of node 99, which is not there"),
-        (problem(edges=[edge(10, 11), edge(11, 10)]), "cycle"),
+        (problem(nodes={}), "nodes: got an object, want a list"),
+        (problem(nodes=[5]), "nodes[0]: got 5, want an object"),
+        (problem(nodes=[node("10", 1, 1)]), 'nodes[0].id: got "10", want an integer'),
+        (
+            problem(nodes=[node(10, 1, 1, supportedOnFpga="yes")]),
+            'nodes[0].supportedOnFpga: got "yes", want true',
+        ),
+        (problem(nodes=[node(10, [2] * 99, 1)]), "nodes[0].fpgaLatency: got a list, want a number"),
+        (problem(nodes=[node(10, -1, 1)], edges=[]), "nodes[0].fpgaLatency: got -1, want a number from 0"),
+        (problem(nodes=[{"id": 10}]), 'nodes[0]: there is no "supportedOnFpga"'),
         (problem(nodes=[node(10, 1, 1), node(10, 1, 1)]), "two nodes have the id 10"),
-        (problem(nodes=[node(10, -1, 1)], edges=[]), "negative"),
+        (problem(edges=[edge(10, 99)]), "an edge is of node 99, which is not there"),
+        (problem(edges=[{"sourceId": 10}]), 'edges[0]: there is no "destId"'),
+        (problem(edges=[edge(10, 11, cost=None)]), "edges[0].cost: got null, want a number"),
+        (problem(edges=[edge(10, 11), edge(11, 10)]), "cycle"),
         (problem(nodes=[node(10, 1, 1, size=200)], edges=[], maxCPUs=0), "no split was found"),
     ],
 )
 def test_what_is_no_problem(tmp_path, content, words):
     done = plan(content, tmp_path)
     assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_command_explains_itself(tmp_path):
+    told = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "Usage: " in told and "--json" in told
+    for arguments in ([], ["--nothing"], [tmp_path, "two", "three"]):
+        assert subprocess.run([PROGRAM, *arguments], capture_output=True, check=False).returncode == 2
+    for path, why in ((tmp_path, "it is a folder"), (tmp_path / "none.json", "No such file")):
+        done = subprocess.run([PROGRAM, path], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1

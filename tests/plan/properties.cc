@@ -1,7 +1,7 @@
-// What must hold of partitions, groups of opaque values and copies for every graph and every placement, on
-// random ones.
+// Properties of partitions, groups of opaque values and copies that must hold for every graph and every
+// placement, on random ones.
 //
-// Covers: src/plan/ directed_graph.cc elide_copies.cc group_opaque_values.cc insert_copies.cc
+// Covers: src/plan/partition/ directed_graph.cc elide_copies.cc group_opaque_values.cc insert_copies.cc
 // join_regions.cc partition_graph.cc
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include <set>
 
 #include "graph/print_graph.h"
-#include "plan/elide_copies.h"
-#include "plan/group_opaque_values.h"
-#include "plan/insert_copies.h"
-#include "plan/partition_graph.h"
+#include "plan/partition/elide_copies.h"
+#include "plan/partition/group_opaque_values.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
 #include "tests/support/fake_target.h"
 #include "tests/support/random_graph.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 Placement random_placement(const Graph& graph, uint32_t targets, std::mt19937& random) {
   Placement placement;
-  const uint32_t stay = random() % 4;  // how often a node goes where the previous one went
+  const uint32_t stay = random() % 4;  // quarters of the nodes that stay on the previous target
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const bool same = i > 0 && random() % 4 < stay;
     placement.target.push_back(same ? placement.target.back() : static_cast<uint32_t>(random() % targets));
@@ -30,7 +30,7 @@ Placement random_placement(const Graph& graph, uint32_t targets, std::mt19937& r
   return placement;
 }
 
-/// Edges between regions, found independently.
+/// Returns the edges between regions, found independently.
 std::set<std::pair<uint32_t, uint32_t>> region_edges(const Graph& graph,
                                                      const std::vector<uint32_t>& region_of) {
   std::set<std::pair<uint32_t, uint32_t>> edges;
@@ -44,7 +44,7 @@ std::set<std::pair<uint32_t, uint32_t>> region_edges(const Graph& graph,
   return edges;
 }
 
-/// By removing what nothing leads to, until nothing is left or nothing can be removed.
+/// Checks for cycles by removing what nothing leads to, until nothing is left or nothing can be removed.
 bool is_acyclic(std::set<std::pair<uint32_t, uint32_t>> edges) {
   while (!edges.empty()) {
     std::set<uint32_t> targets;
@@ -55,7 +55,7 @@ bool is_acyclic(std::set<std::pair<uint32_t, uint32_t>> edges) {
   return true;
 }
 
-/// The regions as sets of node names with their target.
+/// Returns the regions as sets of node names with their target.
 std::set<std::pair<uint32_t, std::set<std::string>>> named_regions(const Graph& graph,
                                                                    const Partition& partition) {
   std::set<std::pair<uint32_t, std::set<std::string>>> result;
@@ -102,8 +102,8 @@ TEST(PartitionProperties, OrderOfNodesDoesNotMatter) {
   });
 }
 
-/// Fewest runs of one target over all orders in which the nodes can run: a path over the sets of nodes that
-/// have run.
+/// Returns the fewest runs of one target over all orders in which the nodes can run: a path over the sets of
+/// nodes that have run.
 size_t fewest_regions(const Graph& graph, const Placement& placement) {
   const size_t count = graph.nodes.size();
   std::vector<uint32_t> needs(count, 0);
@@ -138,7 +138,7 @@ TEST(PartitionProperties, FewestRegionsOfTwoTargets) {
   });
 }
 
-/// Two backends of our own, then two frameworks that take every operator but "Own".
+/// Set of two native backends, then two frameworks that take every operator but "Own".
 struct FrameworkTargets {
   FakeTarget own{"own", {"Foo", "Own"}}, other{"other", {"Foo", "Own"}};
   FakeTarget framework{"framework", {"Foo"}, true}, second{"second", {"Foo"}, true};
@@ -148,7 +148,7 @@ struct FrameworkTargets {
                                           {&second, 0, "second@cpu"}};
 };
 
-/// Some values become strings or sequences; with `own`, some nodes are refused by frameworks.
+/// Makes some values strings or sequences; with `own`, frameworks refuse some nodes.
 void make_opaque(Graph& graph, Placement& placement, bool own, std::mt19937& random) {
   const uint32_t rate = 2 + random() % 10;
   for (Value& value : graph.values) {
@@ -163,7 +163,7 @@ void make_opaque(Graph& graph, Placement& placement, bool own, std::mt19937& ran
   }
 }
 
-/// Can each node lead to each? By walking, however slow.
+/// Returns, for each node, whether it leads to each other one; walks the graph, however slow.
 std::vector<std::vector<bool>> find_paths(const Graph& graph) {
   const size_t count = graph.nodes.size();
   std::vector<std::vector<bool>> leads(count, std::vector<bool>(count, false));
@@ -179,7 +179,7 @@ std::vector<std::vector<bool>> find_paths(const Graph& graph) {
   return leads;
 }
 
-/// Values that the framework of producers and readers must keep inside: (producer, reader).
+/// Returns (producer, reader) of the values that the framework of both must keep inside.
 std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Placement& placement) {
   std::vector<std::pair<size_t, size_t>> edges;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -193,8 +193,8 @@ std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Pl
   return edges;
 }
 
-/// The group by its definition: pairs join, then what lies on a path from a group to itself through other
-/// nodes and groups, repeatedly. Returns the group of each node (any number).
+/// Forms the groups by their definition: pairs join, then what lies on a path from a group to itself through
+/// other nodes and groups, repeatedly. Returns the group of each node (any number).
 std::vector<size_t> close_by_definition(const Graph& graph, const Placement& placement) {
   const size_t count = graph.nodes.size();
   std::vector<size_t> group(count);
@@ -292,7 +292,7 @@ TEST(OpaqueProperties, PinsStay) {
   EXPECT_TRUE(std::getenv("INTARSIA_SEED") != nullptr || errors > 0);
 }
 
-/// Copies that no plan can do without: one for each value and memory in which it is read but not produced.
+/// Counts the copies that no plan can omit: one per value and memory in which it is read but not produced.
 size_t needed_copies(const Graph& graph, const Placement& placement,
                      const std::vector<uint32_t>& space_of_target) {
   const auto memory_of = [&](size_t node) { return space_of_target[placement.target[node]]; };
@@ -340,7 +340,7 @@ TEST(CopyProperties, OncePerValueAndMemory) {
     const StepList steps = elide_copies(naive);
     const Status verified = verify_steps(graph, partition, memory, steps);
     ASSERT_TRUE(verified) << verified.error().message;
-    auto at = naive.begin();  // nothing new: what is left stands in the same order
+    auto at = naive.begin();  // nothing is new: what remains stands in the same order
     for (const Step& step : steps) {
       at = std::find(at, naive.end(), step);
       ASSERT_NE(at++, naive.end());

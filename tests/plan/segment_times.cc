@@ -1,13 +1,13 @@
-// What stretches of a graph took, from the kernels of a plan that ran.
+// Times of a graph's segments, from the kernels of a plan that ran.
 //
-// Covers: src/plan/ region_costs.cc segment_times.cc
-#include "plan/segment_times.h"
+// Covers: src/plan/costs/ region_costs.cc segment_times.cc
+#include "plan/costs/segment_times.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/parse_graph.h"
-#include "plan/partition_graph.h"
-#include "plan/region_costs.h"
+#include "plan/costs/region_costs.h"
+#include "plan/partition/partition_graph.h"
 #include "tests/support/fake_target.h"
 
 namespace intarsia {
@@ -15,8 +15,8 @@ namespace {
 
 using Times = std::vector<int64_t>;
 
-/// Three products of equal sizes with an activation behind the second, all in one region; each product begins
-/// a segment.
+/// Fixture with three products of equal sizes and an activation after the second, all in one region; each
+/// product starts a segment.
 class SegmentTimes : public testing::Test {
  protected:
   Times of_kernels(const std::vector<std::pair<std::string, int64_t>>& kernels,
@@ -53,7 +53,7 @@ TEST_F(SegmentTimes, WhatRanBetweenKernelsIsSpread) {
 TEST_F(SegmentTimes, AKernelWithAnotherNameBelongsToWorkWithoutAKernel) {
   const Times times = of_kernels({{"one: MatMul", 400}, {"inserted: Reorder", 0}, {"three: MatMul", 200}});
   EXPECT_EQ(times[0] + times[1], 400);
-  EXPECT_NEAR(static_cast<double>(times[0]), 200, 15);  // the second has an activation, too
+  EXPECT_NEAR(static_cast<double>(times[0]), 200, 15);  // the second also has an activation
   EXPECT_EQ(times[2], 200);
 }
 
@@ -67,6 +67,13 @@ TEST_F(SegmentTimes, NothingTakesLessThanItCan) {
       {"one: A", 30}, {"two: B", 300}, {"three: C", 270}};
   EXPECT_EQ(of_kernels(kernels, {190, 190, 190}), (Times{190, 207, 203}));
   EXPECT_EQ(of_kernels(kernels, {210, 210, 210}), (Times{30, 300, 270}));  // the whole takes 600
+}
+
+TEST_F(SegmentTimes, TheLeastIsOfProductsOrOfWhatIsWritten) {
+  const std::vector<NodeId> product{NodeId{0}}, active{NodeId{2}}, both{NodeId{1}, NodeId{2}};
+  EXPECT_EQ(least_time(graph_, product, 100), 2.0 * 100 * 100 * 100 / 100);
+  EXPECT_EQ(least_time(graph_, active, 100), 4.0 * 100 * 100 / 100);
+  EXPECT_EQ(least_time(graph_, both, 100), 2.0 * 100 * 100 * 100 / 100);
 }
 
 TEST_F(SegmentTimes, ARegionTakesWhatItsSegmentsTake) {

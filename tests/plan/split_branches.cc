@@ -1,18 +1,19 @@
 // Regions are split where another executor could work meanwhile, and only there.
 //
-// Covers: src/plan/ split_branches.cc
-#include "plan/split_branches.h"
+// Covers: src/plan/partition/ split_branches.cc
+#include "plan/partition/split_branches.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/parse_graph.h"
+#include "plan/partition/partition_graph.h"
 #include "tests/support/fake_target.h"
 #include "tests/support/random_graph.h"
 
 namespace intarsia {
 namespace {
 
-/// One backend on `slots` executors; the slot of each node by number.
+/// Splitter for one backend on `slots` executors, given the slot of each node by number.
 class Splitting {
  public:
   Splitting(Graph graph, std::vector<uint32_t> slot_of_node, uint32_t slots) {
@@ -20,6 +21,7 @@ class Splitting {
     for (uint32_t slot = 0; slot < slots; ++slot) {
       problem_.slots.push_back({fmt::format("s{}", slot), "cpu", fmt::format("cpu:{}", slot)});
       problem_.targets.push_back({&backend_, slot, fmt::format("fake@s{}", slot)});
+      problem_.space_of_target.push_back(host_memory);
     }
     placement_.target = std::move(slot_of_node);
   }
@@ -34,7 +36,7 @@ class Splitting {
     return partition;
   }
 
-  /// "a1 a2 | b1": the names of the nodes of each region.
+  /// Returns the names of the nodes of each region, as "a1 a2 | b1".
   std::string regions() const {
     std::string text;
     for (const Region& region : split().regions) {
@@ -50,7 +52,7 @@ class Splitting {
   Placement placement_;
 };
 
-/// Two branches and what joins them; `op` is what a branch consists of.
+/// Makes two branches and a node that joins them; a branch consists of `op`.
 Graph two_branches(const std::string& op) {
   const std::string text = R"(graph "g" opsets {"": 17}
 input %x : f32[4,4]

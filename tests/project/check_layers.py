@@ -35,6 +35,9 @@ CASES = [  # file, its text, what the fault says; None: no fault
     ("backends/halide/fuse/a.cc", '#include "backends/halide/tune/b.h"\n', "room fuse may not include"),
     ("backends/halide/tune/a.cc", '#include "backends/halide/fuse/b.h"\n', None),
     ("backends/halide/a.cc", '#include "backends/halide/tune/b.h"\n', None),
+    ("src/plan/place/a.cc", '#include "plan/stages/b.h"\n', "room place may not include"),
+    ("src/plan/stages/a.cc", '#include "plan/place/b.h"\n', None),
+    ("src/plan/plan.h", '// p\n#include "plan/place/b.h"\n', "room of contracts may not include"),
     (
         "backends/halide/runtime/load.cc",
         '#include "graph/graph.h"\n',
@@ -61,6 +64,8 @@ def faults_of(name, text):
             "src/passes/b.h": "// b\n",
             "backends/halide/fuse/b.h": "// f\n",
             "backends/halide/tune/b.h": "// t\n",
+            "src/plan/place/b.h": "// p\n",
+            "src/plan/stages/b.h": "// s\n",
             "include/intarsia/intarsia.h": "// i\n",
             "src/base/through.h": '// t\n#include "graph/graph.h"\n',
             name: text,

@@ -1,6 +1,6 @@
 """Pipelines from Python: functions and programs as stages, in order, with errors on their frames.
 
-Covers: bindings/python/ pipeline_module.cc bindings/python/intarsia/ pipeline.py
+Covers: bindings/python/ pipeline_module.cc bindings/python/intarsia/ pipeline.py feeder.py stage_function.py
 """
 
 import itertools
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import intarsia
 import numpy as np
@@ -70,6 +71,94 @@ def test_run_all_takes_any_iterator_and_shows_progress(program, capfd):
     assert "5frame" in capfd.readouterr().err.replace(" ", "")
 
 
+def same():
+    """A pipeline of one stage that changes nothing."""
+    return intarsia.PipelineBuilder().add("same", lambda x: x, inputs=["x"], outputs=["y"])
+
+
+def feeders():
+    return [thread for thread in threading.enumerate() if thread.name == "intarsia-feeder"]
+
+
+def test_run_all_gives_a_frame_before_the_source_has_the_next():
+    left = threading.Semaphore(0)
+
+    def live():
+        """Has the next frame only when the last has been handed out."""
+        for i in range(5):
+            yield {"x": np.array([i])}
+            assert left.acquire(timeout=60)
+
+    with same().start() as pipeline:
+        for i, frame in enumerate(pipeline.run_all(live(), progress=False)):
+            assert frame.number == i and frame.outputs["y"][0] == i
+            left.release()
+    assert i == 4 and not feeders()
+
+
+def test_what_a_source_raises_comes_after_its_frames():
+    def breaks():
+        for i in range(3):
+            yield {"x": np.array([i])}
+        raise OSError("unplugged")
+
+    numbers = []
+    with same().start() as pipeline:
+        with pytest.raises(OSError, match="unplugged") as raised:
+            for frame in pipeline.run_all(breaks(), progress=False):
+                numbers.append(frame.number)
+        with pytest.raises(intarsia.InvalidArgumentError, match="no input 'z'"):
+            list(pipeline.run_all([{"z": np.array([1])}], progress=False))
+    assert numbers == [0, 1, 2] and not feeders()
+    assert raised.traceback[-1].name == "breaks"
+
+
+def test_a_loop_that_ends_early_stops_the_source_and_the_pipeline_goes_on():
+    closed = threading.Event()
+
+    def endless():
+        try:
+            for i in itertools.count():
+                yield {"x": np.array([i])}
+        finally:
+            closed.set()
+
+    with same().start(depth=1) as pipeline:
+        for error in (None, KeyboardInterrupt):
+            closed.clear()
+            frames = pipeline.run_all(endless(), progress=False)
+            assert next(frames).outputs["y"][0] == 0
+            if error is None:
+                frames.close()
+            else:
+                with pytest.raises(error):
+                    frames.throw(error())
+            assert closed.wait(60) and not feeders()
+        [frame] = pipeline.run_all([{"x": np.array([7])}], progress=False)
+        assert frame.outputs["y"][0] == 7  # not one that was left inside
+
+
+def test_ctrl_c_ends_a_loop_over_a_source_that_waits():
+    done = run_python("""
+import os, signal, threading, time, intarsia, numpy as np
+def live():
+    yield {"x": np.zeros(1)}
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    while True:
+        time.sleep(0.05)
+        if stop: return
+stop = False
+with intarsia.PipelineBuilder().add("same", lambda x: x, inputs=["x"], outputs=["y"]).start() as pipeline:
+    try:
+        for frame in pipeline.run_all(live(), progress=False):
+            print(frame.number, flush=True)
+    except KeyboardInterrupt:
+        stop = True
+        print("stopped")
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\nstopped\n", "")
+
+
 def test_an_exception_is_its_frames_error(program):
     def picky(image):
         if image[0] == 1:
@@ -82,6 +171,47 @@ def test_an_exception_is_its_frames_error(program):
     assert [frame.error is None for frame in results] == [True, False, True]
     assert "frame 1: stage 'picky': ValueError: no ones" in str(results[1].error)
     assert results[1].outputs == {}
+
+
+class Unplugged(OSError):
+    pass
+
+
+def test_the_cause_of_an_error_is_what_was_raised():
+    def fails(x):
+        if x[0] == 1:
+            try:
+                raise KeyError("inner")
+            except KeyError as inner:
+                raise Unplugged(5, "gone") from inner
+        return x
+
+    def stops(x):
+        raise KeyboardInterrupt
+
+    builder = intarsia.PipelineBuilder().add("fails", fails, inputs=["x"], outputs=["x"])
+    with builder.add("stops", stops, inputs=["x"], outputs=["y"]).start() as pipeline:
+        first, second = pipeline.run_all([{"x": np.array([i])} for i in range(2)], progress=False)
+    assert type(first.error.__cause__) is KeyboardInterrupt
+    cause = second.error.__cause__
+    assert type(cause) is Unplugged and cause.errno == 5 and isinstance(cause.__cause__, KeyError)
+    assert traceback.extract_tb(cause.__traceback__)[-1].name == "fails"
+    with pytest.raises(intarsia.Error) as raised:
+        raise second.error
+    assert raised.value.__cause__ is cause
+
+
+def test_causes_do_not_pile_up():
+    """Of frames that time out before they fail, too."""
+
+    def late(x):
+        time.sleep(0.1)
+        raise ValueError("late")
+
+    with intarsia.PipelineBuilder().add("late", late, inputs=["x"], outputs=["y"]).start(timeout=0.05) as p:
+        frames = list(p.run_all([{"x": np.array([i])} for i in range(4)], progress=False))
+        assert all(isinstance(frame.error, intarsia.TimedOutError) for frame in frames)
+        assert len(p._raised._errors) <= 1
 
 
 def test_what_a_function_gives_must_be_its_outputs():
@@ -320,6 +450,10 @@ def test_a_program_without_stages_is_one(program):
         (lambda b: b.add("a", lambda x: x, inputs=["x"], outputs=["x"]).connect("a.x", "a.x"), "cycle"),
         (lambda b: b, "no stage"),
         (lambda b: b.add("a", lambda: 1, outputs=["x"], cores="nine"), "cores 'nine'"),
+        (
+            lambda b: b.add("a", lambda: 1, outputs=["x"], cores="4000"),
+            "stage 'a': cores '4000': this process may use the CPUs",
+        ),
     ],
 )
 def test_mistakes_are_told(build, message):

@@ -1,4 +1,5 @@
-// What profiles say: kernels with and without notes, operators of a framework, regions that tell nothing.
+// Contents of profiles: kernels with and without notes, operators of a framework, regions that report
+// nothing.
 //
 // Covers: src/runtime/ allocate_value.cc kernel_notes.cc profile_session.cc
 #include "runtime/profile_session.h"
@@ -13,7 +14,8 @@
 namespace intarsia::test {
 namespace {
 
-/// Sleeps for milliseconds, then reports two kernels, or as a framework two operators that come to more.
+/// Executable that works for a millisecond, then reports two kernels or, as a framework, two operators that
+/// add up to more.
 class TalkingExecutable : public Executable {
  public:
   explicit TalkingExecutable(std::string blob) : blob_(std::move(blob)) {}
@@ -55,7 +57,7 @@ std::unique_ptr<fbs::KernelNoteT> make_note(std::vector<uint32_t> nodes, const s
   return note;
 }
 
-/// y of x by a region of nodes "first" (Conv), "relu" and "second" (MatMul).
+/// Makes y of x by a region of nodes "first" (Conv), "relu" and "second" (MatMul).
 ProgramMaker one_region(const std::string& blob) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {4}), y = maker.output("y", {4});
@@ -128,7 +130,7 @@ TEST_F(ProfileTest, KernelsWithoutNotes) {
   ProgramMaker damaged = one_region("kernels"), other = one_region("kernels");
   add_notes(damaged, true);
   damaged.program.regions[0]->kernel_notes.resize(7);
-  fbs::KernelNotesT one;  // of a program that has other kernels
+  fbs::KernelNotesT one;  // notes of a program with other kernels
   one.in_order = true;
   one.notes.push_back(make_note({0}, "", 6));
   const std::string bytes = pack_table<fbs::KernelNotes>(one);
@@ -145,7 +147,8 @@ TEST_F(ProfileTest, KernelsWithoutNotes) {
   }
 }
 
-/// They are found by the name of a node or of the value that it makes, and share the region's time.
+/// Checks operators that are found by the name of a node or of the value that it makes, and share the
+/// region's time.
 TEST_F(ProfileTest, OperatorsOfAFramework) {
   ProgramMaker maker = one_region("operators");
   add_notes(maker, false);
@@ -162,7 +165,7 @@ TEST_F(ProfileTest, OperatorsOfAFramework) {
   EXPECT_EQ(conv.nodes[0].name, "first");
 }
 
-/// "t: FusedConv" is named for the value that the Relu makes, and computes the Conv, too.
+/// Checks "t: FusedConv", which is named for the value that the Relu makes, and also computes the Conv.
 TEST_F(ProfileTest, AnOperatorThatIsNamedForWhatItFused) {
   ProgramMaker maker = one_region("operators");
   fbs::KernelNotesT notes;

@@ -1,7 +1,7 @@
 // Random problems of placing by cost. Everything follows from the seed.
 #pragma once
 
-#include "plan/placement_costs.h"
+#include "plan/place/placement_costs.h"
 #include "tests/support/random_graph.h"
 
 namespace intarsia {
@@ -12,8 +12,8 @@ struct RandomCostsOptions {
   int64_t max_launch = 0;
 };
 
-/// Targets in spaces of their own or shared, with or without the host's; links of different speeds in both
-/// directions.
+/// Adds targets in spaces of their own or shared, with or without the host's, and links of different speeds
+/// in both directions.
 inline void add_random_devices(std::mt19937& random, const RandomCostsOptions& options,
                                PlacementCosts& costs) {
   const uint32_t spaces = 1 + options.targets;
@@ -29,8 +29,8 @@ inline void add_random_devices(std::mt19937& random, const RandomCostsOptions& o
   }
 }
 
-/// Atoms that read from up to three earlier ones, make up to two values with any number of readers, and of
-/// which some can run on one target only.
+/// Makes atoms that read from up to three earlier ones and make up to two values with any number of readers;
+/// some can run on only one target.
 inline PlacementCosts make_random_costs(std::mt19937& random, const RandomCostsOptions& options) {
   PlacementCosts costs;
   add_random_devices(random, options, costs);
@@ -39,7 +39,7 @@ inline PlacementCosts make_random_costs(std::mt19937& random, const RandomCostsO
   };
   for (uint32_t i = 0, inputs = 1 + random() % 3; i < inputs; ++i) add_value(no_atom);
   const uint32_t reach = random() % 2 ? 3 : 1000;  // a small number makes long chains
-  const uint32_t most = random() % 4 ? 50 : 3;     // with few different times much is equal
+  const uint32_t most = random() % 4 ? 50 : 3;     // with few different times, many costs are equal
   for (uint32_t atom = 0, count = 1 + random() % options.max_atoms; atom < count; ++atom) {
     const uint32_t only = random() % options.targets;
     const bool is_foreign = random() % 6 == 0;
@@ -56,7 +56,7 @@ inline PlacementCosts make_random_costs(std::mt19937& random, const RandomCostsO
   return costs;
 }
 
-/// The same problem with its atoms and values in another order.
+/// Returns the problem with its atoms and values in another order.
 inline PlacementCosts shuffle_atoms(const PlacementCosts& costs, std::mt19937& random) {
   std::vector<uint32_t> number(costs.times.size());
   for (uint32_t i = 0; i < number.size(); ++i) number[i] = i;

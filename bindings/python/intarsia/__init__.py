@@ -1,11 +1,12 @@
 """Intarsia: one trained model, cut into pieces, each run by the device and backend that run it best.
 
     import intarsia
-    intarsia.compile("model.onnx", devices=["cpu"]).save("model.so")     # or the model's bytes, or an onnx.ModelProto
+    intarsia.compile("model.onnx", devices=["cpu"]).save("model.so")  # or its bytes, or an onnx.ModelProto
     scores = intarsia.load("model.so")(image=x)
 
-Inputs are anything with `__dlpack__` or `__array__` (numpy, PyTorch, JAX, ...), taken without a copy when they are dense
-and on the CPU. Outputs are numpy arrays over the program's own memory; pass them on with `__dlpack__`, also without a copy.
+Inputs are anything with `__dlpack__` or `__array__` (numpy, PyTorch, JAX, ...), used without a copy if they
+are dense and on the CPU. Outputs are numpy arrays over the program's own memory; pass them on with
+`__dlpack__`, also without a copy.
 """
 
 from ._intarsia import version
@@ -27,6 +28,7 @@ from .errors import (
     CancelledError,
     CorruptError,
     DeviceLostError,
+    DroppedError,
     Error,
     InternalError,
     InvalidArgumentError,
@@ -37,7 +39,16 @@ from .errors import (
     UnsupportedError,
     VersionError,
 )
-from .pipeline import Frame, Pipeline, PipelineBuilder, StageStatistics
+from .frames import (
+    Frame,
+    FrameInputs,
+    FrameStatistics,
+    ReplicaStatistics,
+    StageStatistics,
+    TimeBucket,
+    TimeHistogram,
+)
+from .pipeline import Pipeline, PipelineBuilder
 from .plugins import Plugin, load_plugin, plugins
 from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
 
@@ -50,8 +61,11 @@ __all__ = [
     "CopyCounts",
     "CorruptError",
     "DeviceLostError",
+    "DroppedError",
     "Error",
     "Frame",
+    "FrameInputs",
+    "FrameStatistics",
     "InternalError",
     "InvalidArgumentError",
     "IoError",
@@ -63,8 +77,11 @@ __all__ = [
     "Profile",
     "ProfileEntry",
     "Program",
+    "ReplicaStatistics",
     "Session",
     "StageStatistics",
+    "TimeBucket",
+    "TimeHistogram",
     "TimedOutError",
     "UnsupportedError",
     "VersionError",

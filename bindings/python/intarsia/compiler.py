@@ -1,4 +1,4 @@
-"""Compiling, explaining and checking models."""
+"""Compiling, explaining and checking of models."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from .values import to_value
 
 
 class Compiled:
-    """A compiled model. `report` is what `intarsia compile --json` prints, with numpy's names of dtypes, and without the path
-    of a program. After dry_run or stop_after there is no program: whatever needs it raises InvalidArgumentError.
+    """A compiled model. `report` is what `intarsia compile --json` prints, with numpy's names of dtypes and
+    without the path of a program. A dry run, or a compile that stop_after ends, makes no program: calls
+    that need one raise InvalidArgumentError.
 
-    As a context it is closed at its end. It pickles as the program's bytes and the report."""
+    A `with` block closes it at its end. It pickles as the program's bytes and the report."""
 
     def __init__(self, file: UnnamedFile | None, inputs: Sequence[str], report: Report):
         self._file = file
@@ -36,24 +37,25 @@ class Compiled:
     def save(self, path: Path) -> Program:
         """Writes the program to `path`, whole or not at all, and loads it.
 
-        Raises Error for a path that is a folder, pipe or device, and for the files that the program was compiled from."""
+        Raises Error for a path that is a folder, pipe or device, and for files that the program was compiled
+        from."""
         target = os.fspath(path)
         _intarsia.write_output(target, np.memmap(self._readable_path(), np.uint8, "r"), self._inputs)
         return Program(target)
 
     def load(self) -> Program:
-        """The program without a file of its own."""
+        """Loads the program without saving it to a file."""
         return Program(self._open_file())
 
     def __call__(self, **inputs: object) -> Any:
-        """Runs the only function, as `Program` does. The program is loaded by the first call."""
+        """Runs the only function, as `Program` does. The first call loads the program."""
         program = self._called
         if program is None:
             program = self._called = self.load()
         return program(**inputs)
 
     def close(self) -> None:
-        """Frees the program's bytes as soon as no Program uses them; calls are errors from then on."""
+        """Frees the program's bytes as soon as no Program uses them; later calls are errors."""
         if self._called is not None:
             self._called.close()
         self._file = self._called = None
@@ -108,7 +110,7 @@ def _compile(
 def compile(
     model: Model,
     *,
-    devices: Several = ("cpu",),
+    devices: Several = (),
     backends: Several = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
@@ -138,43 +140,46 @@ def compile(
     progress: Callable[[str, int, int], None] | None = None,
     print: Callable[[str], None] | None = builtins.print,
 ) -> Compiled:
-    """Compiles a model: the path of an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder; or in memory the bytes of an
-    ONNX file or an `onnx.ModelProto`, whose weights must be in it. A string where several are possible is one.
+    """Compiles a model: the path of an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder; or, in
+    memory, the bytes of an ONNX file or an `onnx.ModelProto`, which must contain its weights. Where several
+    strings are possible, a single one is fine, too.
 
-    devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name "accel=sim:0"; "auto": all of this machine, of which
-        the plan takes those that pay.
-    backends: names in order of preference; none: all.
+    devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name "accel=sim:0"; "auto": all of this
+        machine, of which the plan uses those that pay off; empty: "cpu", or for throughput all cores of this
+        process, each (or each `threads` of them) a separate executor.
+    backends: names in order of preference; empty: all.
     shapes: {input: sizes} for inputs that the model leaves open, else 1.
     pins: {node name pattern: "backend@slot"}.
     fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
-    threads: that a run will use; 0: all cores that this process may use.
+    threads: threads that a run will use; 0: all cores that this process may use.
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    optimize: "size": no weights that are larger than the model's to be faster, and no plan without frameworks beside one with
-        them; the report's `size` says what the bytes are for.
-    tune: "off", "fast" or "full": choose kernels by a formula, or by measuring few or many variants, and what a framework runs
-        by measuring plans.
-    tune_seconds: measure for at most this long; 0: as long as it takes.
-    cache: folder of the measured times; none: the user's.
-    also: slots that must be enough to run, with an alternative for where other devices are missing.
-    memory: {slot: size}, in bytes or as "64MB", that constants and working memory of one session may take of the memory that
-        the slot works in; a plan that needs less is searched for.
+    optimize: "size": no weights larger than the model's for the sake of speed, and no plan without frameworks
+        in addition to one with them; the report's `size` says what the bytes are for.
+    tune: "off": choose kernels by a formula; "fast" or "full": by measuring few or many variants, and what a
+        framework runs by measuring plans.
+    tune_seconds: limit of the measuring time; 0: none.
+    cache: folder of the measured times; empty: the user's.
+    also: slots that must suffice to run the program, with an alternative for when other devices are missing.
+    memory: {slot: size}, in bytes or as "64MB": limits on what constants and the working memory of one
+        session take of the memory that the slot works in; the planner searches for a plan that fits.
     objective: "latency", or "throughput": the program has stages for a pipeline.
-    stages: how many; "auto" or none: as many as are best.
+    stages: number of stages; "auto" or empty: as many as are best.
     cuts: names of values at which stages end, instead of `stages`.
-    prefer: what ships where plans take nearly the same time: "self-contained", one that needs no framework unless another takes
-        at least 3% less, or "fastest".
-    plan: a file that says where each node runs, so that nothing is measured.
-    signature: of a SavedModel, one name or several, each a function of the program; none: "serving_default", or else all.
+    prefer: choice among plans that take nearly the same time: "self-contained": one that needs no framework,
+        unless another takes at least 3% less; "fastest": the fastest one.
+    plan: file that says where each node runs; nothing is measured then.
+    signature: one or several signatures of a SavedModel, each of which becomes a function of the program;
+        empty: "serving_default", or else all.
     op_libraries: libraries with your own TensorFlow operators.
-    save_plan: where to write the plan of this compile.
-    strip_names: leave node names out of the program.
-    dry_run: everything except writing the program.
+    save_plan: file to write the plan of this compile to.
+    strip_names: whether to leave node names out of the program.
+    dry_run: whether to do everything except write the program.
     print_after: passes (of `pass_names()`) whose result goes to `print`.
-    stop_after: end after this pass, without a program.
-    progress: called with (phase, done, total): what is being done, and how much of the whole compile is done, by time; it
-        never goes back.
+    stop_after: pass to stop after, without a program.
+    progress: called with (phase, done, total): the current activity, and how much of the whole compile is
+        done, by time; it never goes back.
 
     Raises Error: one line that says what, where and what to do.
     """
@@ -184,7 +189,7 @@ def compile(
 def explain(
     model: Subject,
     *,
-    devices: Several = ("cpu",),
+    devices: Several = (),
     backends: Several = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
@@ -207,8 +212,8 @@ def explain(
     signature: Several = (),
     op_libraries: Paths = (),
 ) -> Report:
-    """What runs where and why, for a model or a program. The options are those of `compile`. The object of `intarsia explain
-    --json`, with numpy's names of dtypes."""
+    """Explains what runs where and why, in a model or a program. The options are those of `compile`. Returns
+    the object of `intarsia explain --json`, with numpy's names of dtypes."""
     options = read_options(locals())
     with path_of(model) as path:
         return {**read_report(_intarsia.explain(path, options)), "subject": name_of(model)}
@@ -217,7 +222,7 @@ def explain(
 def explain_html(
     model: Subject,
     *,
-    devices: Several = ("cpu",),
+    devices: Several = (),
     backends: Several = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
@@ -240,7 +245,7 @@ def explain_html(
     signature: Several = (),
     op_libraries: Paths = (),
 ) -> str:
-    """The same as `explain` says, as a page that needs no other file: what `intarsia explain --html` writes."""
+    """Returns what `explain` says as a self-contained page, the one that `intarsia explain --html` writes."""
     options = read_options(locals())
     with path_of(model) as path:
         return _intarsia.explain_html(path, options)
@@ -250,7 +255,7 @@ def annotate(
     model: Model,
     path: Path,
     *,
-    devices: Several = ("cpu",),
+    devices: Several = (),
     backends: Several = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
@@ -273,10 +278,10 @@ def annotate(
     signature: Several = (),
     op_libraries: Paths = (),
 ) -> None:
-    """Writes a copy of an ONNX model to `path` whose nodes say where the plan that `explain` tells of, or that of the
-    option `plan`, runs them, so that compiling the copy gives this plan. Nothing else changes; weights in other files
-    stay there. Raises Error for a model that is not ONNX or whose nodes cannot hold the plan. The options are those of
-    `compile`."""
+    """Writes a copy of an ONNX model to `path` whose nodes say where they run in the plan of `explain`, or of
+    the option `plan`, so that compiling the copy gives this plan. Nothing else changes; weights in other
+    files stay there. Raises Error for a model that is not ONNX or whose nodes cannot hold the plan. The
+    options are those of `compile`."""
     options = read_options(locals())
     with path_of(model) as source:
         _intarsia.annotate(source, os.fspath(path), options)
@@ -285,12 +290,13 @@ def annotate(
 def split(
     model: Model, folder: Path, cuts: Several, shapes: Mapping[str, Sequence[int]] | None = None
 ) -> Report:
-    """Cuts an ONNX model at these values into models of their own: writes stage0.onnx, stage1.onnx, ... and pipeline.json into
-    the folder, which is made. Compile each with options of its own to stage0.so, ...; `PipelineBuilder(folder /
-    "pipeline.json")` then runs them. A stage holds what its value depends on and no earlier stage has.
+    """Cuts an ONNX model at these values into separate models: creates the folder and writes stage0.onnx,
+    stage1.onnx, ... and pipeline.json into it. Compile each with its own options to stage0.so, ...;
+    `PipelineBuilder(folder / "pipeline.json")` then runs them. A stage holds what its value depends on and no
+    earlier stage has.
 
-    Returns the object of `intarsia split --json`. Raises Error for a model that is not ONNX, a cut that cuts nothing off, or a
-    stage with more than 2 GiB of weights."""
+    Returns the object of `intarsia split --json`. Raises Error for a model that is not ONNX, a cut that cuts
+    nothing off, or a stage with more than 2 GiB of weights."""
     options = read_options({"shapes": shapes})
     with path_of(model) as path:
         return read_report(_intarsia.split(path, several(cuts), os.fspath(folder), options))
@@ -306,7 +312,7 @@ def check(
     bisect: bool = False,
     inputs: Mapping[str, object] | None = None,
     bind: Mapping[str, str] | None = None,
-    devices: Several = ("cpu",),
+    devices: Several = (),
     backends: Several = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
@@ -329,16 +335,16 @@ def check(
     signature: Several = (),
     op_libraries: Paths = (),
 ) -> Report:
-    """Compares a model or program, with every plan that it carries, with another runtime. The object of `intarsia check
-    --json`, with numpy's names of dtypes.
+    """Compares the results of a model or program, for every plan that it carries, with another runtime's.
+    Returns the object of `intarsia check --json`, with numpy's names of dtypes.
 
-    model: what a program is compared with; None: the model it was compiled from, whose path the program knows: give it for one
-        that was in memory.
-    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it is available and
-        runs the model, else "reference".
-    rtol, atol: negative for the defaults.
-    bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; for a program its model is
-        compiled again).
+    model: model to compare a program with; None: the model that it was compiled from, whose path the program
+        knows. Give it if that model was in memory.
+    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it
+        is available and runs the model, else "reference".
+    rtol, atol: tolerances; negative for the defaults.
+    bisect: whether to look for the first node whose value is wrong after a mismatch (`first_bad_node`; a
+        program's model is compiled again).
     inputs: arrays by name; all others are filled.
     bind: {slot: device} of the program.
 
@@ -355,17 +361,17 @@ def check(
 
 
 def devices() -> list[tuple[str, str]]:
-    """The devices of this machine: (name, description)."""
+    """Returns the devices of this machine: (name, description)."""
     return _intarsia.devices()
 
 
 def pass_names() -> list[str]:
-    """The names that print_after and stop_after take, in order."""
+    """Returns the names that print_after and stop_after take, in order."""
     names: list[str] = json.loads(_intarsia.pass_names())["passes"]
     return names
 
 
 def backends() -> list[Report]:
-    """The backends in order of preference: name, version, whether present, and why not."""
+    """Returns the backends in order of preference: name, version, whether present, and why not."""
     found: list[Report] = read_report(_intarsia.backends())["backends"]
     return found

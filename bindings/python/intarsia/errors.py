@@ -1,8 +1,8 @@
-"""What goes wrong, by kind. Every class is an `intarsia.Error`, and also the Python exception that callers already catch."""
+"""Errors by kind. Each class is an `intarsia.Error` and the Python exception that callers already catch."""
 
 
 class Error(RuntimeError):
-    """What every call raises. The message is one line: what, where, got, want, remedy."""
+    """Base class of what all calls raise. The message is one line: what, where, got, want, remedy."""
 
 
 class InvalidArgumentError(Error, ValueError):
@@ -14,7 +14,7 @@ class NotFoundError(Error, FileNotFoundError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Valid, but nothing here can do it: an operator that no backend runs, a program for another CPU."""
+    """A valid request that nothing here can serve: an operator without a backend, another CPU's program."""
 
 
 class CorruptError(Error, ValueError):
@@ -30,19 +30,19 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class DeviceLostError(Error):
-    """A device that worked before no longer does."""
+    """A device failed after it had worked."""
 
 
 class BusyError(Error):
-    """In use by another thread."""
+    """An object is in use by another thread."""
 
 
 class CancelledError(Error):
-    """Ended at the caller's request."""
+    """Work was stopped at the caller's request."""
 
 
 class InternalError(Error):
-    """A bug of Intarsia's: please report it."""
+    """A bug in Intarsia: please report it."""
 
 
 class IoError(Error, OSError):
@@ -50,10 +50,14 @@ class IoError(Error, OSError):
 
 
 class TimedOutError(Error, TimeoutError):
-    """Not done within the time that the caller set."""
+    """Work was not done within the timeout that the caller set."""
 
 
-# By the numbers of INTARSIA_ERROR_... in intarsia.h; a number that this list lacks is an Error.
+class DroppedError(Error):
+    """A frame was dropped by a queue, for its deadline, or by a stage whose callable raised this."""
+
+
+# Classes by the numbers of INTARSIA_ERROR_... in intarsia.h; a number that is missing here is an Error.
 BY_KIND: dict[int, type[Error]] = {
     1: InvalidArgumentError,
     2: NotFoundError,
@@ -67,11 +71,12 @@ BY_KIND: dict[int, type[Error]] = {
     10: InternalError,
     11: IoError,
     12: TimedOutError,
+    13: DroppedError,
 }
 
 
 def error_of(kind: int, message: str) -> Error:
-    """An error of the libraries, by its kind, in Python's words."""
-    from .words import in_python  # which needs these classes
+    """Returns an error of the libraries as an exception of its kind, in Python's words."""
+    from .words import in_python  # imported here, since it needs these classes
 
     return BY_KIND.get(kind, Error)(in_python(message))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from . import _intarsia
 from .errors import CorruptError, InvalidArgumentError
@@ -14,12 +14,14 @@ from .sources import IN_MEMORY, Bytes, Path, UnnamedFile
 from .values import DTYPE_NAMES, from_output, to_value
 from .words import in_python
 
+OnDeviceLost = Literal["alternative", "error"]
 _KINDS = {0: "tensor", 1: "sequence", 2: "optional", 3: "map", 4: "opaque"}
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An input or output. `dtype` is numpy's name of it, or "string", or that of a type of the package ml_dtypes. `shape` is None while not even the rank is known; -1 is a size known only after a run."""
+    """An input or output. `dtype` is the name of a dtype of numpy or of the package ml_dtypes, or "string".
+    `shape` is None if not even the rank is known; -1 is a size that is known only after a run."""
 
     name: str
     kind: str
@@ -27,7 +29,7 @@ class Argument:
     shape: tuple[int, ...] | None
 
     def __str__(self) -> str:
-        """ "image: float32[1, 3, 224, 224]\""""
+        """Returns a text such as `image: float32[1, 3, 224, 224]`."""
         if self.kind != "tensor":
             return f"{self.name}: {self.kind}"
         sizes = "..." if self.shape is None else ", ".join("?" if n < 0 else str(n) for n in self.shape)
@@ -36,9 +38,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A way to run a function. Number 0 is the one that was chosen when the model was compiled; others do without a library
-    or a device that is missing. `measured_ns`: nanoseconds of a run on the compiling machine, None if not measured.
-    `reason`: why those before it cannot run here, None for number 0."""
+    """A way to run a function. Number 0 is the one that was chosen when the model was compiled; others do
+    without a library or a device that is missing or was lost. `measured_ns`: nanoseconds of a run on the
+    compiling machine, None if not measured. `reason`: why earlier ones cannot run here, or no longer can;
+    None for number 0."""
 
     number: int
     targets: str
@@ -48,8 +51,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class CopyCounts:
-    """Copies to and from the memory of a device since this process made it, of all sessions that use it: from the host's
-    memory (constants once, inputs in every run), to it, and directly from another device's."""
+    """Copies to and from a device's memory since this process opened it, by all sessions that use it:
+    `uploads` from host memory (constants once, inputs in every run), `downloads` to it, and `direct` ones
+    from another device's memory."""
 
     uploads: int
     uploaded_bytes: int
@@ -61,11 +65,12 @@ class CopyCounts:
 
 @dataclass(frozen=True)
 class ProfileEntry:
-    """What takes time in a run: a "kernel", an "operator" of a framework, a "region" whose backend does not tell its parts,
-    or a "copy" between devices. None: not known, or there is none.
+    """Part of a run that takes time: a "kernel", an "operator" of a framework, a "region" whose backend does
+    not report its parts, or a "copy" between devices. Fields are None if not known, or if there is none.
 
-    `time_ns` is of one run; `nodes` are (name, operator) of the model; `shape` and `dtype` are its output's; `flops` are those
-    of its products as they are defined, a multiply and an add counted as two; `bytes` are read and written, each once."""
+    `time_ns` is the time per run; `nodes` are (name, operator) of the model; `shape` and `dtype` are its
+    output's; `flops` are those of its products by their definition, a multiply and an add counted as two;
+    `bytes` are those read and written, each counted once."""
 
     kind: str
     name: str
@@ -82,8 +87,8 @@ class ProfileEntry:
 
 @dataclass(frozen=True)
 class Profile:
-    """What the time of a run goes to. Times are nanoseconds, means over the faster half of `runs` runs; `entries` begin with
-    the one that takes most."""
+    """Breakdown of the time of a run. Times are in nanoseconds, means over the faster half of `runs` runs;
+    `entries` start with the one that takes most."""
 
     runs: int
     run_ns: int
@@ -110,6 +115,13 @@ def _profile_entry(entry: tuple[Any, ...]) -> ProfileEntry:
     )
 
 
+def is_lost_an_error(on_device_lost: OnDeviceLost) -> bool:
+    """Converts `on_device_lost` to the form of the extension module."""
+    if on_device_lost not in ("alternative", "error"):
+        raise InvalidArgumentError(f"on_device_lost {on_device_lost!r}: want 'alternative' or 'error'")
+    return on_device_lost == "error"
+
+
 def _argument(entry: tuple[Any, ...]) -> Argument:
     name, kind, dtype, shape = entry
     return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None if shape is None else tuple(shape))
@@ -126,7 +138,7 @@ class Signatures:
         ]
 
     def find(self, function: str | None) -> tuple[str, list[Argument], list[Argument]]:
-        """Name, inputs and outputs of a function (None: the first)."""
+        """Returns name, inputs and outputs of a function (None: the first)."""
         for entry in self.functions:
             if function is None or entry[0] == function:
                 return entry
@@ -135,7 +147,7 @@ class Signatures:
         )
 
     def __str__(self) -> str:
-        """ "(x: float32[4]) -> (y: float32[4])", for several functions their names."""
+        """Returns a text such as `(x: float32[4]) -> (y: float32[4])`, or the names of several functions."""
         if len(self.functions) != 1:
             return ", ".join(entry[0] for entry in self.functions)
         sides = [", ".join(map(str, side)) for side in self.functions[0][1:]]
@@ -143,20 +155,21 @@ class Signatures:
 
 
 class Session:
-    """All state of runs: buffers and threads. One run at a time; make one per thread with `Program.bind`, or let the program do
-    that (`Program.run`). As a context it is closed at its end."""
+    """Buffers and threads of runs, one run at a time. Make one per thread with `Program.bind`, or let the
+    program do that (`Program.run`). A `with` block closes it at its end."""
 
     def __init__(self, session: _intarsia.Session, signatures: Signatures):
         self._session: _intarsia.Session | None = session
-        self._signatures = signatures  # not the program, which keeps sessions: no reference cycles
+        self._signatures = signatures  # instead of the program, which keeps sessions: avoids reference cycles
 
     def run(
         self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Runs a function (None: the only one) on named inputs; returns the named outputs (None: all) as arrays.
+        """Runs a function (None: the only one) on named inputs; returns the named outputs (None: all) as
+        arrays.
 
-        Raises Error when an input is missing, unknown, or of the wrong dtype or shape, when a step fails, and when another
-        thread is using the session.
+        Raises Error if an input is missing, unknown, or of the wrong dtype or shape, if a step fails, or if
+        another thread is using the session.
         """
         session = self._open()
         _, _, known_outputs = self._signatures.find(function)
@@ -166,17 +179,18 @@ class Session:
         return {name: from_output(result) for name, result in results.items()}
 
     def profile(self, inputs: Mapping[str, object], function: str | None = None, runs: int = 0) -> Profile:
-        """Runs a function (None: the only one) on named inputs `runs` times (0: as many as fit into a second, 5 to 200) and
-        tells what the time goes to. Frameworks run their regions again for their own profiles.
+        """Runs a function (None: the only one) on named inputs `runs` times (0: as many as fit into a second,
+        5 to 200) and measures where the time goes. Frameworks run their regions again for their own profiles.
 
-        Raises Error as `run` does.
+        Raises Error like `run`.
         """
         session = self._open()
         count, run_ns, entries = session.profile(function or "", self._to_values(inputs, function), runs)
         return Profile(count, run_ns, [_profile_entry(entry) for entry in entries])
 
     def alternative(self, function: str | None = None) -> Alternative:
-        """What runs as a function (None: the first), and why not what was chosen when the model was compiled."""
+        """Returns what runs as a function (None: the first), and why not what was chosen when the model was
+        compiled."""
         names = [entry[0] for entry in self._signatures.functions]
         number, targets, measured_ns, reason = self._open().alternative(
             names.index(self._signatures.find(function)[0])
@@ -184,27 +198,30 @@ class Session:
         return Alternative(number, targets, measured_ns or None, in_python(reason) or None)
 
     def copy_counts(self, slot: str) -> CopyCounts:
-        """Copies to and from the memory that a slot's device works in, by all sessions of this process.
+        """Returns the copies to and from the memory that a slot's device works in, by all sessions of this
+        process.
 
-        Raises Error when the program has no such slot, or the session no device for it.
+        Raises Error if the program has no such slot, or the session no device for it.
         """
         if slot not in self._signatures.slots:
             raise InvalidArgumentError(f"the program has no slot '{slot}'; it has {self._signatures.slots}")
         return CopyCounts(*self._open().copy_counts(self._signatures.slots.index(slot)))
 
     def set_dump(self, dump: Callable[[str, Any], object] | None) -> None:
-        """Calls dump(name, value) within each run for every value that passes between regions, right after it was produced, with
-        a copy of it. None turns it off. What it raises is raised by the run's call after the run."""
+        """Sets dump(name, value), which runs call with a copy of every value that passes between regions,
+        right after it was produced. None turns it off. What it raises is raised by the run's call after the
+        run."""
         self._open().set_dump(dump and (lambda name, value: dump(name, from_output(value))))
 
     def set_trace(self, trace: Callable[[str, str, str, int, int], object] | None) -> None:
-        """Calls trace(name, kind, device, begin_ns, end_ns) within each run after each region, copy ("between devices") and
-        kernel, where devices overlap from several threads. None turns it off."""
+        """Sets trace(name, kind, device, begin_ns, end_ns), which runs call after each region, copy (between
+        devices) and kernel, from several threads where devices overlap. None turns it off. What it raises is
+        raised by the run's call after the run."""
         self._open().set_trace(trace)
 
     def close(self) -> None:
-        """Frees its buffers, after the run that another thread is in. Arrays that runs gave out stay; calls are errors from
-        then on."""
+        """Frees its buffers, after a run in another thread has ended. Arrays that runs returned stay valid;
+        later calls are errors."""
         self._session = None
 
     def __enter__(self) -> Session:
@@ -235,11 +252,12 @@ class Session:
 
 
 class Program:
-    """A program, loaded from a file or from bytes. Immutable: any number of sessions and threads may use it. As a context it
-    is closed at its end.
+    """A program, loaded from a file or from bytes. Immutable: any number of sessions and threads may use it.
+    A `with` block closes it at its end.
 
-    It pickles as what it was loaded from: a path, where the same program must be when it is unpickled, so that processes of
-    one machine share the memory of its constants; or the bytes, which suit other machines (`load(path.read_bytes())`)."""
+    It pickles as what it was loaded from: a path, where the same program must be when it is unpickled, so
+    that processes on one machine share the memory of its constants; or the bytes, which suit other machines
+    (`load(path.read_bytes())`)."""
 
     def __init__(self, source: Path | Bytes | UnnamedFile):
         if isinstance(source, (bytes, bytearray, memoryview)):
@@ -250,18 +268,18 @@ class Program:
         self._program: _intarsia.Program | None = _intarsia.Program(given)
         self._footer = _read_footer(self._path)
         self._signatures = Signatures(self._program.functions(), self._program.slots())
-        self._idle: list[Session] = []  # of finished calls
+        self._idle: list[Session] = []  # sessions of finished calls
         self._workers: dict[
             int, ThreadPoolExecutor
-        ] = {}  # by process: a child of fork has no threads of its parent
+        ] = {}  # executors by process: a child of fork() has no threads of its parent
 
     def signature(self, function: str | None = None) -> tuple[str, list[Argument], list[Argument]]:
-        """Name, inputs and outputs of a function (None: the first)."""
+        """Returns name, inputs and outputs of a function (None: the first)."""
         return self._signatures.find(function)
 
     @property
     def path(self) -> str | None:
-        """The file that it was loaded from; None: it came from bytes, or was compiled and not saved."""
+        """File that it was loaded from; None if it came from bytes, or was compiled and not saved."""
         return None if self._file is not None else self._path
 
     @property
@@ -270,7 +288,7 @@ class Program:
 
     @property
     def slots(self) -> list[str]:
-        """Names of the devices' places, which `bind` gives devices to."""
+        """Names of the slots that `bind` assigns devices to."""
         return list(self._signatures.slots)
 
     @property
@@ -281,19 +299,30 @@ class Program:
     def outputs(self) -> list[Argument]:
         return self.signature()[2]
 
-    def bind(self, devices: Mapping[str, str] | None = None, threads: int = 0) -> Session:
-        """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as
-        compiled, at most the cores that this thread may use. Sessions on the same cores share their threads; one that exists
-        before os.fork() may run in the child."""
-        return Session(self._open().bind(list((devices or {}).items()), threads), self._signatures)
+    def bind(
+        self,
+        devices: Mapping[str, str] | None = None,
+        threads: int = 0,
+        *,
+        on_device_lost: OnDeviceLost = "alternative",
+    ) -> Session:
+        """Creates a session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads
+        0: as compiled, at most one per core that this thread may use. Sessions on the same cores share their
+        threads; a session that exists before os.fork() may run in the child.
+
+        `on_device_lost`: if a device is lost during a run, "alternative" repeats the run, and does later
+        ones, with the function's next alternative if it has one (`Session.alternative` tells which); "error"
+        raises DeviceLostError."""
+        is_error = is_lost_an_error(on_device_lost)
+        return Session(self._open().bind(list((devices or {}).items()), threads, is_error), self._signatures)
 
     def run(
         self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Runs a function, as `Session.run` does.
+        """Runs a function like `Session.run`.
 
-        Any number of threads may call at once: each call uses one of the program's own sessions, of which there are
-        as many as there ever were concurrent calls, each with its buffers and threads.
+        Any number of threads may call at once: each call uses one of the program's own sessions. The program
+        keeps as many as it ever had concurrent calls, each with its buffers and threads.
         """
         self._open()
         try:
@@ -304,27 +333,27 @@ class Program:
             return session.run(inputs, function, outputs)
         finally:
             self._idle.append(session)
-            if self._program is None:  # closed meanwhile
+            if self._program is None:  # closed in the meantime
                 self._idle.clear()
 
     def __call__(self, **inputs: object) -> Any:
-        """Runs the only function, as `run` does. One output comes alone, several as a dict."""
+        """Runs the only function like `run`. Returns a single output as it is, several as a dict."""
         results = self.run(inputs)
         return next(iter(results.values())) if len(results) == 1 else results
 
     async def run_async(
         self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Runs a function as `run` does, in a thread of the program's own, while the event loop goes on.
+        """Runs a function like `run`, in a thread of the program, while the event loop goes on.
 
-        Any number may be awaited at once: as many run at a time as this process has cores, the others wait their turn. Inputs
-        are read until it is done; do not change them before. Cancelling is safe at any time: a run that waits is dropped, one
-        that runs goes on to its end without anyone seeing its outputs.
+        Any number of runs may be awaited at once: as many run at a time as this process has cores, the others
+        wait their turn. Do not change inputs until the run is done. It may be cancelled at any time: a
+        waiting run is dropped, a running one goes on to its end and its outputs are discarded.
         """
         import asyncio
 
         self._open()
-        # Of several threads that come here at once one makes the executor; another, without work, has no threads.
+        # Concurrent threads may each make an executor: one is kept, the others never get threads.
         workers = self._workers.get(os.getpid()) or self._workers.setdefault(
             os.getpid(), ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         )
@@ -332,12 +361,13 @@ class Program:
         return await run
 
     def verify(self) -> None:
-        """Compares all constants with their digests, which loading does not do. Raises Error on damage."""
+        """Compares all constants with their digests, which loading does not do. Raises Error if one is
+        damaged."""
         self._open().verify()
 
     def close(self) -> None:
-        """Frees the program and its own sessions, after the runs that other threads are in. Sessions of `bind` and arrays that
-        runs gave out stay; calls are errors from then on."""
+        """Frees the program and its own sessions, after runs in other threads have ended. Sessions of `bind`
+        and arrays that runs returned stay valid; later calls are errors."""
         self._program = self._file = None
         self._idle.clear()
         if workers := self._workers.get(os.getpid()):
@@ -350,7 +380,7 @@ class Program:
         self.close()
 
     def __str__(self) -> str:
-        """All of it as text, as `intarsia explain` prints it."""
+        """Returns the whole program as text, as `intarsia explain` prints it."""
         return self._open().text()
 
     def __repr__(self) -> str:
@@ -372,7 +402,7 @@ class Program:
 
 
 def _read_footer(path: str) -> bytes:
-    """The end of the file, which has the digest of the whole program (docs/format.md)."""
+    """Returns the end of the file, which has the digest of the whole program (docs/format.md)."""
     size = 56
     with open(path, "rb") as file:
         file.seek(-size, os.SEEK_END)
@@ -387,6 +417,6 @@ def _load_again(path: str, footer: bytes) -> Program:
 
 
 def load(source: Path | Bytes) -> Program:
-    """Opens and checks a program: the path of its file, or its bytes. Raises Error if it is damaged or was compiled for another
-    machine."""
+    """Opens and checks a program, given the path of its file or its bytes. Raises Error if it is damaged or
+    was compiled for another machine."""
     return Program(source)

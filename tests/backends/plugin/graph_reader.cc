@@ -1,6 +1,6 @@
-// What a plug-in reads of a graph through its C functions, with older and newer structs.
+// Graphs as a plug-in reads them through its C functions, with older and newer structs.
 //
-// Covers: backends/plugin/ graph_reader.cc
+// Covers: backends/plugin/ graph_reader.cc src/passes/ note_quantization.cc
 #include "backends/plugin/graph_reader.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "graph/parse_graph.h"
+#include "passes/note_quantization.h"
 
 namespace intarsia::plugin {
 namespace {
@@ -50,6 +51,32 @@ output %y
   GraphReader reader_;
   const intarsia_plugin_graph* view_;
 };
+
+TEST(GraphReaderQuantization, IsAFactAlsoInARegionWithoutItsOperators) {
+  Graph graph = parse_graph(R"(graph "g" opsets {"": 18}
+input %x : f32[2,2]
+const %s : f32[2] = {0.5, 0.25}
+const %z : u8[2] = {128, 3}
+%q : u8[2,2] = QuantizeLinear(%x, %s, %z) {axis = 0} "q"
+%r : u8[2,2] = Identity(%q) "r"
+%y : f32[2,2] = DequantizeLinear(%r, %s) "d"
+output %y
+)")
+                    .value();
+  note_quantization(graph);
+  const std::vector<NodeId> nodes{NodeId{1}};
+  const Graph region = extract_subgraph(graph, nodes, BoundaryFinder(graph).find(nodes));
+  const GraphReader reader(region);
+  auto value = sized<intarsia_plugin_value>();
+  ASSERT_EQ(reader.get()->value(reader.get(), reader.get()->inputs[0], &value), INTARSIA_PLUGIN_OK);
+  ASSERT_EQ(value.quantization_count, 2u);
+  EXPECT_EQ(value.scales[1], 0.25f);
+  EXPECT_EQ(value.zero_points[0], 128);
+  EXPECT_EQ(value.quantization_axis, 0);
+  ASSERT_EQ(reader.get()->value(reader.get(), reader.get()->outputs[0], &value), INTARSIA_PLUGIN_OK);
+  ASSERT_EQ(value.quantization_count, 2u);
+  EXPECT_EQ(value.zero_points[1], 0);
+}
 
 TEST_F(GraphReaderTest, Nodes) {
   ASSERT_EQ(view_->node_count, 2u);

@@ -1,5 +1,5 @@
-// A region of a plug-in, from a graph to a run on its device: what it computes, what each call that goes
-// wrong says, and the order in which things are given back.
+// Region of a plug-in, from a graph to a run on its device: what it computes, what each failing call reports,
+// and the order in which things are released.
 //
 // Covers: backends/plugin/ compiled_sink.cc declared_region.cc load.cc plugin_blob.cc plugin_buffers.cc
 // target.cc src/device/ plugin_device.cc plugin_space.cc sleep_until.cc src/plugin/ plugin_call.cc
@@ -30,7 +30,7 @@ std::string path_of(const std::string& variant) {
   return std::string(TEST_PLUGINS "/libtest_plugin_") + variant + ".so";
 }
 
-/// What the plug-in does wrong as long as this lives (tests/support/test_plugin.c).
+/// Makes the plug-in fail in this way while the object lives (tests/support/test_plugin.c).
 class Fault {
  public:
   explicit Fault(const char* fault) { setenv("TEST_PLUGIN_FAULT", fault, 1); }
@@ -61,8 +61,8 @@ Result<Memory> upload(MemorySpace& space, const void* data, size_t bytes) {
   return memory;
 }
 
-/// All that a session does with a region: the result of a run, or the first error. `is_open`: the output's
-/// size is not known before.
+/// Does everything that a session does with a region; returns the result of a run, or the first error.
+/// `is_open`: the output's size is unknown until the run.
 Result<Floats> compile_and_run(const std::string& name, Floats x, bool is_open = false) {
   const CompiledRegion compiled = TRY(compile_relu(name));
   const std::shared_ptr<Executor> executor = TRY(make_device(name + ":0"));
@@ -258,6 +258,26 @@ TEST_F(PluginRegion, GroupsAreThePlugins) {
             "plug-in 'test_npu' 1.2: groups for test_npu:0: a declared fault");
 }
 
+TEST_F(PluginRegion, ACompileThatTakesLongShowsItsProgressAndEndsWhenItIsCancelled) {
+  const Graph graph = parse_graph(
+                          "graph \"\" opsets {\"\": 18}\ninput %x : f32[2]\n"
+                          "%y : f32[2] = Relu(%x) \"n\"\noutput %y\n")
+                          .value();
+  double shown = 0;
+  int asked = 0;
+  CompileOptions options;
+  options.progress = Progress([&](const std::string&, double part) { shown = part; });
+  options.is_cancelled = [&] { return ++asked > 20; };
+  setenv("TEST_PLUGIN_WAITS", "1", 1);
+  const auto compiled =
+      make_plugin_target(find_plugin("test_npu"))->compile(graph, {"test_npu", "test_npu:0"}, options);
+  unsetenv("TEST_PLUGIN_WAITS");
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().kind, ErrorKind::cancelled);
+  EXPECT_GT(shown, 0.1);
+  EXPECT_LT(shown, 0.3);
+}
+
 TEST_F(PluginRegion, WhatStandsInForADeviceTakesDeclaredTimes) {
   EXPECT_EQ(timed_device("cpu"), "cpu");
   EXPECT_EQ(timed_device("test_npu:1"), "test_npu:1") << "it is here";
@@ -315,7 +335,7 @@ TEST(PluginBlob, RefusesOtherBytes) {
   EXPECT_FALSE(plugin::decode_blob(as_bytes(damaged)));
 }
 
-/// y = the plug-in's copy of x.
+/// Makes the program y = the plug-in's copy of x.
 ProgramMaker plugin_program(const std::string& name, const std::string& blob, const Shape& shape = {2, 3},
                             const std::vector<Floats>& constants = {{1, 2}}) {
   ProgramMaker maker;
@@ -388,7 +408,7 @@ TEST_F(PluginProgram, AfterARunThatFailedTheNextOneWorks) {
   }
 }
 
-/// y = max(2 * x - 5, 0), the example's device at work.
+/// Runs y = max(2 * x - 5, 0) on the example's device.
 TEST_F(PluginProgram, OnTheToyNpu) {
   ASSERT_TRUE(load_plugin(TEST_PLUGINS "/libtoy_npu.so"));
   const Graph graph = parse_graph(
@@ -408,7 +428,7 @@ TEST_F(PluginProgram, OnTheToyNpu) {
   EXPECT_EQ(run(*session, {1, 2, 3, 4, 5, 6}, shape), (Floats{0, 0, 1, 3, 5, 7}));
 }
 
-/// Each is refused, or computes something within its memory.
+/// Checks that damaged blobs are refused, or compute something within their memory.
 TEST_F(PluginProgram, OnTheToyNpuWithADamagedBlob) {
   ASSERT_TRUE(load_plugin(TEST_PLUGINS "/libtoy_npu.so"));
   const Graph graph = parse_graph(
