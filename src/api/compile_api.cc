@@ -106,13 +106,13 @@ Result<Explanation> explain_model(ReadRequest read) {
   BackendRegistry tools = TRY(make_tools(read));
   tools.targets.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
-  read.request.stop_after = pass_names().back();
-  read.request.only_remembered = true;
-  const CompileResult placed = TRY(compile_model(read.request, tools));
-  Explanation explanation = explain_function(placed.functions[0]);
+  read.request.stop_after.clear();
+  PassRunner passes(read.request, tools);
+  const CompiledFunction placed{TRY(recall_plan(passes, TRY(import_functions(passes))[0]))};
+  Explanation explanation = explain_function(placed);
   explanation.threads = read.request.threads;
   explanation.may_ship_another = read.request.plan_path.empty();
-  find_takers(placed.functions[0].problem, explanation);
+  find_takers(*placed.problem, explanation);
   for (ExplainedNode& node : explanation.nodes) {
     if (explanation.regions[node.region].target.starts_with("nobody@")) node.reason = "no backend runs it";
   }
@@ -157,10 +157,11 @@ Status annotate(const intarsia_compile_request& from, const std::string& path) {
   std::vector<std::string> inputs = read.kernels;
   if (!request.plan_path.empty()) inputs.push_back(request.plan_path);
   TRY(check_output(path, inputs));
-  request.stop_after = pass_names().back();
+  request.stop_after.clear();
   const BackendRegistry tools = TRY(make_tools(read));
-  const CompileResult placed = TRY(compile_model(request, tools));
-  return annotate_model(placed.functions[0], request.model_path, path);
+  PassRunner passes(request, tools);
+  const PlannedFunction placed = TRY(place_function(passes, TRY(import_functions(passes))[0]));
+  return annotate_model(placed, request.model_path, path);
 }
 
 Status split(const intarsia_compile_request& from, const std::vector<std::string>& cuts,
@@ -173,9 +174,11 @@ Status split(const intarsia_compile_request& from, const std::vector<std::string
         "throughput --cut` makes one program with stages of any model",
         model);
   if (cuts.empty()) return fail("no value to cut at; name one with --cut");
-  read.request.stop_after = "remove_dead_nodes";
-  const CompileResult imported = TRY(compile_model(read.request, TRY(make_tools(read))));
-  const Graph& graph = imported.functions[0].problem.graph;
+  read.request.stop_after.clear();
+  const BackendRegistry tools = TRY(make_tools(read));
+  PassRunner passes(read.request, tools);
+  const ImportedFunction imported = TRY(import_functions(passes))[0];
+  const Graph& graph = imported.problem->graph;
   const auto report = TRY(with_context(split_model(graph, cuts, folder), "model '{}'", model));
   if (json != nullptr) give_text(report.dump(2), json);
   return {};

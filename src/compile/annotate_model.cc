@@ -46,14 +46,14 @@ class NodeOrigins {
 };
 
 /// Returns, for each node of the file, the name of its target; empty if no node of the plan comes from it.
-Result<std::vector<std::string>> find_places(const CompiledFunction& function,
+Result<std::vector<std::string>> find_places(const PlannedFunction& function,
                                              const std::vector<FileNode>& nodes) {
-  const Graph& graph = function.problem.graph;
+  const Graph& graph = function.problem->graph;
   const NodeOrigins origins(nodes);
   std::vector<std::string> places(nodes.size());
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const std::optional<size_t> origin = origins.find(graph, graph.nodes[i]);
-    const std::string& target = function.problem.targets[function.chosen.plan.placement.target[i]].name;
+    const std::string& target = function.problem->targets[function.chosen.plan.placement.target[i]].name;
     if (!origin)
       return fail(
           "node '{}' is not in the file as a node of its own: keep the plan in a file (compile "
@@ -84,7 +84,7 @@ Status check_target(std::string_view bytes, const std::string& model, const std:
 
 }  // namespace
 
-Status annotate_model(const CompiledFunction& function, const std::string& model, const std::string& path) {
+Status annotate_model(const PlannedFunction& function, const std::string& model, const std::string& path) {
   if (find_model_format(model) != ModelFormat::onnx)
     return fail(
         "model '{}' is TensorFlow's and has no place for a plan; keep it in a file (compile --save-plan)",

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "compile/compile_model.h"
+#include "compile/functions.h"
 
 namespace intarsia {
 
@@ -12,6 +12,6 @@ namespace intarsia {
 /// compiling folds away get no target; the call of a function gets one if all of its nodes run there. Errors:
 /// the model is not ONNX; it has weights in files, and `path` is in another folder or one of those files; a
 /// node of the plan has no node of its own in the file; the model would be too large; it cannot be written.
-Status annotate_model(const CompiledFunction& function, const std::string& model, const std::string& path);
+Status annotate_model(const PlannedFunction& function, const std::string& model, const std::string& path);
 
 }  // namespace intarsia

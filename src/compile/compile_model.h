@@ -1,33 +1,14 @@
-// Compiling a model file to a program file.
+// Compiling a model file to a program file, in four steps. Whoever needs less than a program takes fewer steps.
 #pragma once
 
-#include "compile/compile_regions.h"
-#include "passes/bind_shapes.h"
-#include "plan/choose/choose_plan.h"
-#include "plan/stages/choose_stages.h"
+#include "compile/functions.h"
+#include "compile/pass_runner.h"
 #include "program/program_size.h"
 
 namespace intarsia {
 
-/// A signature of a SavedModel, or the only function of any other model, with the result of each compile
-/// phase. Phases after `stop_after` are empty.
-struct CompiledFunction {
-  std::string name;  // name in the program: the signature's, else "main"
-  uint64_t model_weights_bytes = 0;
-  std::vector<SymbolBinding> bindings;
-  PlanningProblem problem;  // includes the graph as it was placed
-  std::shared_ptr<RefusedRegions> refused = std::make_shared<RefusedRegions>();  // refused by problem.targets
-  std::vector<std::string> notes;  // wishes that were not followed, for people to read
-  ChosenPlan chosen;
-  std::optional<StageReport> stage_report;  // present if this compile chose the stages
-  CompiledRegions regions;
-  std::vector<CompiledRegions> alternatives;  // compiled regions of chosen.alternatives
-  uint64_t arena_bytes = 0;                   // total over all spaces
-  std::vector<MemoryUse> memory;              // memory use of this function alone, by space
-};
-
 struct CompileResult {
-  std::vector<CompiledFunction> functions;  // at least one
+  std::vector<CompiledFunction> functions;  // at least one; steps after stop_after left nothing in them
   uint64_t constants_bytes = 0;             // size as stored in the program: equal constants count once
   std::optional<ProgramSize> size;          // nullopt if no program was written
   double seconds = 0;
@@ -40,5 +21,23 @@ std::vector<std::string> pass_names();
 
 /// Compiles the model. The program is written whole or not at all. Errors name the model and a remedy.
 Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools);
+
+/// Reads the model and gives every value a type. Errors: those of the importer, shapes of the request that do
+/// not fit.
+Result<std::vector<ImportedFunction>> import_functions(PassRunner& passes);
+
+/// Plans the function as the request, the model and the order of the backends place it; no times are compared.
+Result<PlannedFunction> place_function(PassRunner& passes, const ImportedFunction& imported);
+
+/// Plans the function likewise, and reports what is known of the times of this plan and of its rivals, without
+/// measuring any.
+Result<PlannedFunction> recall_plan(PassRunner& passes, const ImportedFunction& imported);
+
+/// Chooses the plan that ships, with its alternatives and stages. `compiler` compiles plans to be measured.
+Result<PlannedFunction> plan_function(PassRunner& passes, const ImportedFunction& imported,
+                                      RegionCompiler& compiler);
+
+/// Compiles the regions of the plan and of its alternatives; those that do not compile are left out.
+Result<CompiledFunction> compile_plan(PassRunner& passes, PlannedFunction planned, RegionCompiler& compiler);
 
 }  // namespace intarsia

@@ -38,6 +38,9 @@ class RegionCompiler {
   Progress set_progress(Progress progress) { return std::exchange(progress_, std::move(progress)); }
   const Progress& progress() const { return progress_; }
   Tuning& tuning() { return tuning_; }
+  const PlanningProblem& problem() const { return problem_; }
+  const CompileRequest& request() const { return request_; }
+  const BackendRegistry& tools() const { return tools_; }
 
  private:
   /// Identity of a region: target, nodes, and layouts at the boundary.

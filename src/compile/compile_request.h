@@ -66,7 +66,6 @@ struct CompileRequest {
   bool strip_names = false;      // leave node names out of the program
   std::string plan_path;         // plan file that places nodes, without measuring; empty for none
   std::string saved_plan_path;   // file for the plan that ships; empty for none
-  bool only_remembered = false;  // measure nothing; with stop_after, known times are still reported
   bool keep_placement = false;   // ship the plan as placed, also when another is measured to be faster
   bool dry_run = false;          // do everything but write the program
   std::vector<std::string> print_after;  // passes whose result goes to `print`

@@ -13,7 +13,7 @@ double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 std::optional<int64_t> find_time(const CompiledFunction& function, uint32_t slot) {
   std::optional<int64_t> least;
   if (!function.chosen.report) return least;
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   for (uint32_t t = 0; t < problem.targets.size(); ++t) {
     const auto& times = function.chosen.report->single_backend;
     const auto time = times.find(runner_name(problem, t));
@@ -25,7 +25,7 @@ std::optional<int64_t> find_time(const CompiledFunction& function, uint32_t slot
 
 /// Checks whether the slot runs the region or a replica of its stage.
 bool runs(const CompiledFunction& function, uint32_t slot, const Region& region) {
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   const std::vector<ChosenStage>& stages = function.chosen.stages;
   const uint32_t home = problem.targets[region.target].slot;
   if (stages.empty() || stages[region.stage].slot != home) return home == slot;
@@ -35,7 +35,7 @@ bool runs(const CompiledFunction& function, uint32_t slot, const Region& region)
 
 std::string why_not_used(const CompiledFunction& function, uint32_t slot) {
   const ChosenPlan& chosen = function.chosen;
-  const std::vector<PlacementTarget>& targets = function.problem.targets;
+  const std::vector<PlacementTarget>& targets = function.problem->targets;
   const auto on_slot = std::ranges::find(targets, slot, &PlacementTarget::slot);
   if (on_slot != targets.end() && on_slot->takes_only_pinned)
     return "a simulation without declared times gets only what is pinned to it";
@@ -52,7 +52,7 @@ std::string why_not_used(const CompiledFunction& function, uint32_t slot) {
 }  // namespace
 
 std::vector<DeviceChoice> explain_devices(const CompiledFunction& function, const CompileRequest& request) {
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   std::vector<DeviceChoice> choices;
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     DeviceChoice choice{problem.slots[slot].device, problem.slots[slot].name};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <set>
 
 #include "base/cpu_level.h"
@@ -14,7 +13,6 @@
 #include "compile/link_objects.h"
 #include "import/import_model.h"
 #include "program/verify_machine.h"
-#include "program/write_program.h"
 
 namespace intarsia {
 namespace {
@@ -60,17 +58,6 @@ Status describe_source(const std::vector<FunctionParts>& functions, const Compil
   return {};
 }
 
-uint64_t total_bytes(const std::vector<TensorView>& constants) {
-  uint64_t bytes = 0;
-  std::set<std::pair<uint64_t, size_t>> seen;
-  for (const TensorView& constant : constants) {
-    if (constant.dtype == DType::string) continue;
-    const std::span<const std::byte> data(static_cast<const std::byte*>(constant.data), constant.bytes());
-    if (seen.emplace(digest_bytes(data), data.size()).second) bytes += data.size();
-  }
-  return bytes;
-}
-
 /// The parts of a program that grow with its functions. Numbers count over all of them.
 class ProgramEmitter {
  public:
@@ -108,6 +95,12 @@ class ProgramEmitter {
     }
     program.requirements.assign(requirements_.begin(), requirements_.end());
     return {};
+  }
+
+  /// Returns the program, with its constants laid out.
+  DescribedProgram finish() {
+    ConstantLayout layout = lay_out_constants(program, constants);
+    return {std::move(program), std::move(layout), std::move(blobs), std::move(objects)};
   }
 
   fbs::ProgramT program;
@@ -205,15 +198,21 @@ class ProgramEmitter {
 
 }  // namespace
 
-Result<ProgramSizes> emit_program(const std::vector<FunctionParts>& functions,
-                                  const CompileRequest& request) {
+uint64_t DescribedProgram::constants_bytes() const {
+  uint64_t bytes = 0;
+  std::set<uint64_t> seen;  // offsets: equal constants are stored once
+  for (const auto& constant : description.constants) {
+    if (constant->dtype == static_cast<uint8_t>(DType::string) || constant->bytes == 0) continue;
+    if (seen.insert(constant->offset).second) bytes += constant->bytes;
+  }
+  return bytes;
+}
+
+Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& functions,
+                                          const CompileRequest& request) {
   ProgramEmitter emitter(request);
   TRY(emitter.add_functions(functions));
   fbs::ProgramT& program = emitter.program;
-  drop_unused_slots(program, automatic_slots(request));
-  ProgramSizes sizes;
-  for (const auto& function : program.functions)
-    sizes.arena_bytes.push_back(std::reduce(function->arena_bytes.begin(), function->arena_bytes.end()));
   TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
   if (!emitter.objects.empty()) {
@@ -221,12 +220,16 @@ Result<ProgramSizes> emit_program(const std::vector<FunctionParts>& functions,
     program.cpu = TRY(resolve_cpu_level(request.cpu));
     program.cpu_features = features_of_cpu_level(program.cpu);
   }
-  sizes.constants_bytes = total_bytes(emitter.constants);
-  if (request.dry_run) return sizes;
+  return emitter.finish();
+}
+
+Result<ProgramSize> write_described(DescribedProgram program, const CompileRequest& request) {
+  drop_unused_slots(program.description, automatic_slots(request));
   const std::string elf = TRY(
-      link_objects(std::vector<std::string>(emitter.objects.begin(), emitter.objects.end()), machine_arch()));
-  TRY(write_program(request.program_path, elf, std::move(program), emitter.constants, emitter.blobs));
-  return sizes;
+      link_objects(std::vector<std::string>(program.objects.begin(), program.objects.end()), machine_arch()));
+  const uint64_t bytes = TRY(
+      write_program(request.program_path, elf, program.description, program.constants, program.blobs));
+  return measure_size(program.description, elf.size(), bytes);
 }
 
 }  // namespace intarsia

@@ -23,7 +23,7 @@ ExplainedPort explain_port(const Value& value) {
 }
 
 ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
-  const Node& node = function.problem.graph.nodes[number];
+  const Node& node = function.problem->graph.nodes[number];
   ExplainedNode explained{node.name,
                           node.domain.empty() ? node.op : node.domain + "." + node.op,
                           function.chosen.plan.placement.reason[number],
@@ -36,7 +36,7 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
   };
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!has_output(node, i)) continue;
-    const Value& value = function.problem.graph.value(node.outputs[i]);
+    const Value& value = function.problem->graph.value(node.outputs[i]);
     const std::optional<Shape> shape = value.type.fixed_shape();
     add(explained.elements,
         shape ? std::optional(static_cast<uint64_t>(element_count(*shape))) : std::nullopt);
@@ -57,7 +57,7 @@ std::string targets_of(const PlanningProblem& problem, const Plan& plan) {
 uint32_t memory_of_region(const CompiledFunction& function, int region) {
   if (region < 0) return host_memory;
   return function.problem
-      .space_of_target[function.chosen.plan.partition.regions[static_cast<size_t>(region)].target];
+      ->space_of_target[function.chosen.plan.partition.regions[static_cast<size_t>(region)].target];
 }
 
 void add_flow(const CompiledFunction& function, const Value& value, int to_node,
@@ -79,24 +79,24 @@ void add_flow(const CompiledFunction& function, const Value& value, int to_node,
 
 std::vector<ExplainedFlow> explain_flows(const CompiledFunction& function) {
   std::vector<ExplainedFlow> flows;
-  for (size_t i = 0; i < function.problem.graph.nodes.size(); ++i) {
-    for (ValueId id : values_read(function.problem.graph.nodes[i])) {
-      const Value& value = function.problem.graph.value(id);
+  for (size_t i = 0; i < function.problem->graph.nodes.size(); ++i) {
+    for (ValueId id : values_read(function.problem->graph.nodes[i])) {
+      const Value& value = function.problem->graph.value(id);
       if (!value.constant) add_flow(function, value, static_cast<int>(i), flows);
     }
   }
-  for (ValueId id : function.problem.graph.outputs) {
-    if (!function.problem.graph.value(id).constant)
-      add_flow(function, function.problem.graph.value(id), -1, flows);
+  for (ValueId id : function.problem->graph.outputs) {
+    if (!function.problem->graph.value(id).constant)
+      add_flow(function, function.problem->graph.value(id), -1, flows);
   }
   return flows;
 }
 
 ExplainedRegion explain_region(const CompiledFunction& function, size_t number) {
-  const Graph& graph = function.problem.graph;
+  const Graph& graph = function.problem->graph;
   const Partition& partition = function.chosen.plan.partition;
   const Region& region = partition.regions[number];
-  ExplainedRegion explained{function.problem.targets[region.target].name, {}, {}};
+  ExplainedRegion explained{function.problem->targets[region.target].name, {}, {}};
   explained.flops = 0;
   std::set<ValueId> constants;
   for (NodeId id : region.nodes) {
@@ -133,7 +133,7 @@ std::vector<size_t> timed_targets(const SegmentCosts& costs, size_t count) {
 }
 
 void explain_stretches(const CompiledFunction& function, Explanation& explanation) {
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   const SegmentCosts& costs = *function.chosen.costs;
   const auto moves = price_moves(problem, function.chosen.plan.placement, costs);
   const std::vector<size_t> targets = timed_targets(costs, problem.targets.size());
@@ -185,7 +185,7 @@ void explain_costs(const CompiledFunction& function, Explanation& explanation) {
 }
 
 ExplainedSlot explain_slot(const CompiledFunction& function, uint32_t number) {
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   const DeviceSlot& slot = problem.slots[number];
   ExplainedSlot explained{slot.name, slot.kind, slot.device};
   if (!function.memory.empty()) explained.memory = function.memory[slot.space];
@@ -202,7 +202,7 @@ ExplainedSlot explain_slot(const CompiledFunction& function, uint32_t number) {
 }
 
 std::vector<ExplainedStage> explain_stages(const CompiledFunction& function) {
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   const ChosenPlan& chosen = function.chosen;
   std::vector<ExplainedStage> stages;
   if (chosen.stages.empty()) return stages;
@@ -225,7 +225,7 @@ std::vector<ExplainedStage> explain_stages(const CompiledFunction& function) {
 }  // namespace
 
 Explanation explain_function(const CompiledFunction& function) {
-  const PlanningProblem& problem = function.problem;
+  const PlanningProblem& problem = *function.problem;
   const Plan& plan = function.chosen.plan;
   const Graph& graph = problem.graph;
   Explanation explanation;

@@ -104,31 +104,6 @@ size_t count_preferred_regions(const fbs::ProgramT& program) {
   return first_of_alternatives;
 }
 
-/// Returns the memory use by space, counted as measure_memory does, but without the sessions of stages.
-std::vector<MemoryUse> explain_memory(const fbs::ProgramT& program) {
-  std::vector<MemoryUse> uses(program.spaces.size());
-  std::vector<std::set<uint64_t>> seen(uses.size());  // offsets: equal constants are stored once
-  const auto add = [&](uint32_t space, uint32_t number) {
-    const fbs::ConstantT& constant = *program.constants[number];
-    if (constant.dtype == static_cast<uint8_t>(DType::string)) return;
-    if (constant.bytes > 0 && seen[space].insert(constant.offset).second)
-      uses[space].constants += constant.bytes;
-  };
-  for (const auto& function : program.functions) {
-    for (const auto& value : function->values) {
-      if (value->storage == fbs::Storage::constant) add(value->space, value->constant);
-    }
-    for (const auto& step : function->steps) {
-      if (step->kind != fbs::StepKind::run) continue;
-      const fbs::RegionT& region = *program.regions[step->region];
-      for (uint32_t constant : region.constants) add(program.slots[region.slot]->space, constant);
-    }
-    for (size_t space = 0; space < uses.size(); ++space)
-      uses[space].arena = std::max(uses[space].arena, function->arena_bytes[space]);
-  }
-  return uses;
-}
-
 ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& stage) {
   ExplainedStage explained{.slot = program.slots[stage.slot]->name,
                            .executors = stage.executors,
@@ -151,8 +126,8 @@ Explanation explain_program(const MappedProgram& mapped) {
   const fbs::ProgramT& program = mapped.description;
   Explanation explanation;
   explanation.threads = static_cast<int>(program.threads);
-  explanation.size = measure_size(mapped);
-  const std::vector<MemoryUse> memory = explain_memory(program);
+  explanation.size = measure_size(program, mapped.elf.size(), mapped.bytes);
+  const std::vector<MemoryUse> memory = measure_memory(program);
   for (const auto& slot : program.slots)
     explanation.slots.push_back(
         {.name = slot->name, .kind = slot->kind, .device = slot->device, .memory = memory[slot->space]});

@@ -16,7 +16,9 @@ Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& pla
   CompileRequest to_file = request;
   to_file.program_path = file.path();
   to_file.dry_run = false;
-  TRY(emit_program({{"main", problem, plan, regions, std::nullopt}}, to_file));
+  const std::string name = "main";
+  const FunctionParts parts{name, problem, plan, regions, std::nullopt};
+  TRY(write_described(TRY(describe_program({parts}, to_file)), to_file));
   return file;
 }
 
@@ -78,36 +80,38 @@ double compiling_takes(const PlanningProblem& problem, const Plan& plan) {
 /// in advance, so each takes most of the progress that is left.
 class Measurement {
  public:
-  Measurement(RegionCompiler& compiler, const PlanningProblem& problem, const std::vector<const Plan*>& plans)
-      : compiler_(compiler), problem_(problem), all_(compiler.progress()) {
+  Measurement(RegionCompiler& compiler, const std::vector<const Plan*>& plans)
+      : compiler_(compiler), all_(compiler.progress()) {
     all_.expect(1);
     own_ = all_.part(most);
     double compiling = 0;
-    for (const Plan* plan : plans) compiling += compiling_takes(problem, *plan);
+    for (const Plan* plan : plans) compiling += compiling_takes(compiler.problem(), *plan);
     own_.expect(compiling + compiling * comparing_takes);
   }
   ~Measurement() { compiler_.set_progress(all_); }
   Measurement(const Measurement&) = delete;
   Measurement& operator=(const Measurement&) = delete;
 
-  void begin(const Plan& plan) const { compiler_.set_progress(own_.part(compiling_takes(problem_, plan))); }
+  void begin(const Plan& plan) const { 
+    compiler_.set_progress(own_.part(compiling_takes(compiler_.problem(), plan)));
+  }
   void compare() const { own_.begin("compare_plans"); }
 
  private:
   static constexpr double most = 0.8;
   static constexpr double comparing_takes = 0.2;  // fraction of the compile time
   RegionCompiler& compiler_;
-  const PlanningProblem& problem_;
   Progress all_, own_;
 };
 
 }  // namespace
 
-Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& problem,
-                                                     const std::vector<const Plan*>& plans,
-                                                     RegionCompiler& compiler, const CompileRequest& request,
-                                                     const BackendRegistry& tools) {
-  const Measurement progress(compiler, problem, plans);
+Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Plan*>& plans,
+                                                     RegionCompiler& compiler) {
+  const PlanningProblem& problem = compiler.problem();
+  const CompileRequest& request = compiler.request();
+  const BackendRegistry& tools = compiler.tools();
+  const Measurement progress(compiler, plans);
   std::vector<Result<CompiledRegions>> compiled;
   for (const Plan* plan : plans) {
     progress.begin(*plan);
@@ -144,22 +148,21 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
   return results;
 }
 
-Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler,
-                              const CompileRequest& request, const BackendRegistry& tools) {
-  CostTable& costs = *compiler.tuning().costs();
-  if (const auto known = costs.find_link(link_key(from), link_key(to))) return *known;
-  if (request.only_remembered) return fail("copies were not timed on this machine");
-  const LinkCost link = TRY(tools.time_link(from.device, to.device));
-  costs.add_link(link_key(from), link_key(to), link);
+std::optional<LinkCost> recall_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler) {
+  return compiler.tuning().costs()->find_link(link_key(from), link_key(to));
+}
+
+Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler) {
+  const LinkCost link = TRY(compiler.tools().time_link(from.device, to.device));
+  compiler.tuning().costs()->add_link(link_key(from), link_key(to), link);
   return link;
 }
 
-std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
-                                       const BackendRegistry& tools) {
-  if (!request.plan_path.empty()) return "the plan is given";
-  if (request.keep_placement) return "the placement is to be kept";
+std::string why_plans_are_not_measured(RegionCompiler& compiler) {
+  if (!compiler.request().plan_path.empty()) return "the plan is given";
+  if (compiler.request().keep_placement) return "the placement is to be kept";
   if (!compiler.tuning().disabled_reason().empty()) return compiler.tuning().disabled_reason();
-  return tools.time_programs ? "" : "nothing here can measure";
+  return compiler.tools().time_programs ? "" : "nothing here can measure";
 }
 
 CostKey plan_conditions(const CompileRequest& request) {

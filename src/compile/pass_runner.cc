@@ -1,8 +1,9 @@
 #include "compile/pass_runner.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
-#include "compile/compile_model.h"
 #include "graph/verify_graph.h"
 
 namespace intarsia {
@@ -11,31 +12,51 @@ Status check_not_cancelled(const BackendRegistry& tools) {
   return tools.is_cancelled && tools.is_cancelled() ? fail(ErrorKind::cancelled, "interrupted") : Status();
 }
 
-PassRunner::PassRunner(const CompileRequest& request, const BackendRegistry& tools, Progress progress)
-    : request_(request), tools_(tools), progress_(std::move(progress)) {
-  progress_.expect(static_cast<double>(pass_names().size()));
-}
-
-PassRunner PassRunner::quiet(const CompileRequest& request, const BackendRegistry& tools) {
-  PassRunner runner(request, tools, {});
-  runner.quiet_ = true;
+PassRunner PassRunner::quiet() const {
+  PassRunner runner(request_, tools_);
+  runner.is_quiet_ = true;
   return runner;
 }
 
-Status PassRunner::finish(const std::string& name, const Graph& graph) {
-  TRY(with_kind(ErrorKind::internal, with_context(verify_graph(graph), "internal error: after {}", name)));
-  progress_.did(name);
-  stopped_ = !quiet_ && request_.stop_after == name;
+void PassRunner::show_on(Progress part, size_t count) {
+  progress_ = std::move(part);
+  progress_.expect(static_cast<double>(count));
+}
+
+Status PassRunner::begin(const std::string& name) const {
+  TRY(check_not_cancelled(tools_));
+  progress_.begin(name);
   return {};
 }
 
+Status PassRunner::verify(const std::string& name, const Graph& graph, Status result) {
+  const Status verified = result ? verify_graph(graph) : result;
+  return with_kind(ErrorKind::internal, with_context(verified, "internal error: after {}", name));
+}
+
 bool PassRunner::is_printed(const std::string& name) const {
-  return !quiet_ && tools_.print &&
+  return !is_quiet_ && tools_.print &&
          std::ranges::find(request_.print_after, name) != request_.print_after.end();
 }
 
 void PassRunner::print(const std::string& name, const std::string& text) const {
   tools_.print(fmt::format("# after {}\n{}\n", name, text));
+}
+
+void PassRunner::end(const std::string& name) {
+  progress_.did(name);
+  stopped_ = !is_quiet_ && request_.stop_after == name;
+}
+
+Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools) {
+  std::vector<std::string> known;
+  for (const auto& target : tools.targets)
+    for (const std::string& step : target->info().step_names)
+      known.push_back(fmt::format("{}.{}", target->name(), step));
+  for (const std::string& name : request.print_after)
+    if (name.contains('.') && std::ranges::find(known, name) == known.end())
+      return fail("--print-after {}: no such step; there are {}", name, fmt::join(known, ", "));
+  return {};
 }
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// Running of passes: each is reported as progress, verified, and printed on demand.
+// Passes as data, and their running: each pass is reported as progress, verified, and printed on demand.
 #pragma once
 
 #include <string>
@@ -8,38 +8,63 @@
 
 namespace intarsia {
 
+/// Pass over a state of the compile, which has a graph(). All functions are free of side effects on anything
+/// else.
+template <typename State>
+struct Pass {
+  const char* name;
+  Status (*run)(State& state);
+  Status (*verify)(const State& state);      // checks what verify_graph does not; may be null
+  std::string (*print)(const State& state);  // text for print_after
+};
+
 class PassRunner {
  public:
-  PassRunner(const CompileRequest& request, const BackendRegistry& tools, Progress progress);
-  /// Creates a runner that verifies, but reports and prints nothing and never stops: for plans that are
-  /// tried.
-  static PassRunner quiet(const CompileRequest& request, const BackendRegistry& tools);
+  /// Refers to `request` and `tools`, which outlive it.
+  PassRunner(const CompileRequest& request, const BackendRegistry& tools) : request_(request), tools_(tools) {}
+  /// Returns a runner that verifies, but reports and prints nothing and never stops: for plans that are tried.
+  PassRunner quiet() const;
 
-  /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked
-  /// to. After the pass named by stop_after, stopped() is true and no further pass runs.
-  template <typename Pass, typename Describe>
-  Status run(const std::string& name, const Graph& graph, Pass pass, Describe describe) {
-    if (stopped_) return {};
-    TRY(check_not_cancelled(tools_));
-    progress_.begin(name);
-    TRY(pass());
-    TRY(finish(name, graph));
-    if (is_printed(name)) print(name, describe());
+  /// Runs the passes in order: runs one, verifies the graph and the result, then prints it if asked to. After
+  /// the pass named by stop_after, stopped() is true and no further pass runs.
+  template <typename State, size_t count>
+  Status run(const Pass<State> (&passes)[count], State& state) {
+    for (const Pass<State>& pass : passes) TRY(run(pass, state));
     return {};
   }
 
+  /// Shows the next passes, as many as `count`, on a part of a bar.
+  void show_on(Progress part, size_t count);
   bool stopped() const { return stopped_; }
+  const CompileRequest& request() const { return request_; }
+  const BackendRegistry& tools() const { return tools_; }
 
  private:
-  Status finish(const std::string& name, const Graph& graph);
+  template <typename State>
+  Status run(const Pass<State>& pass, State& state) {
+    if (stopped_) return {};
+    TRY(begin(pass.name));
+    TRY(pass.run(state));
+    TRY(verify(pass.name, state.graph(), pass.verify ? pass.verify(state) : Status()));
+    if (is_printed(pass.name)) print(pass.name, pass.print(state));
+    end(pass.name);
+    return {};
+  }
+
+  Status begin(const std::string& name) const;
+  static Status verify(const std::string& name, const Graph& graph, Status result);
   bool is_printed(const std::string& name) const;
   void print(const std::string& name, const std::string& text) const;
+  void end(const std::string& name);
 
   const CompileRequest& request_;
   const BackendRegistry& tools_;
-  const Progress progress_;
-  bool quiet_ = false;
+  Progress progress_;
+  bool is_quiet_ = false;
   bool stopped_ = false;
 };
+
+/// Checks that every step of a backend in print_after exists. Error: it names those that do.
+Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools);
 
 }  // namespace intarsia

@@ -91,6 +91,60 @@ Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts) {
   return bytes;
 }
 
+/// Measures a plan as a program with this one function would.
+Result<std::vector<MemoryUse>> measure_plan(const FunctionParts& parts, ConstantDigests& digests) {
+  MemoryCounter counter(parts.problem.spaces.size(), digests);
+  for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
+    const uint32_t space = parts.problem.space_of_target[parts.plan.partition.regions[r].target];
+    for (const Tensor& constant : parts.regions.regions[r].constants)
+      counter.add_constant(space, constant.view());
+  }
+  const BuiltFunction built = TRY(build_function(parts, 0, 0));
+  for (ValueId id : built.constants)
+    counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
+  counter.add_arenas(built.function.arena_bytes);
+  if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts)));
+  return counter.take();
+}
+
+/// Memory that the functions of a program take, from its description.
+class DescribedMemory {
+ public:
+  explicit DescribedMemory(const fbs::ProgramT& program)
+      : program_(program), uses_(program.spaces.size()), seen_(program.spaces.size()) {}
+
+  void add(const fbs::FunctionT& function) {
+    for (const auto& value : function.values)
+      if (value->storage == fbs::Storage::constant) add_constant(value->space, value->constant);
+    for (const auto& step : function.steps) {
+      if (step->kind != fbs::StepKind::run) continue;
+      const fbs::RegionT& region = *program_.regions[step->region];
+      for (uint32_t constant : region.constants) add_constant(program_.slots[region.slot]->space, constant);
+    }
+    for (size_t space = 0; space < uses_.size(); ++space) {
+      uint64_t stages = 0;
+      for (const auto& stage : function.stages)
+        stages += stage->executors.size() * std::max<uint64_t>(stage->frames, 1) *
+                  stage->function->arena_bytes[space];
+      uses_[space].arena = std::max({uses_[space].arena, function.arena_bytes[space], stages});
+    }
+  }
+
+  std::vector<MemoryUse> take() { return std::move(uses_); }
+
+ private:
+  void add_constant(uint32_t space, uint32_t number) {
+    const fbs::ConstantT& constant = *program_.constants[number];
+    if (constant.dtype == static_cast<uint8_t>(DType::string)) return;
+    if (constant.bytes > 0 && seen_[space].insert(constant.offset).second)
+      uses_[space].constants += constant.bytes;
+  }
+
+  const fbs::ProgramT& program_;
+  std::vector<MemoryUse> uses_;
+  std::vector<std::set<uint64_t>> seen_;  // offsets by space: equal constants are stored once
+};
+
 }  // namespace
 
 uint64_t ConstantDigests::digest(const TensorView& constant) {
@@ -99,22 +153,16 @@ uint64_t ConstantDigests::digest(const TensorView& constant) {
   return known->second;
 }
 
-Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& functions,
-                                              ConstantDigests& digests) {
-  MemoryCounter counter(functions[0].problem.spaces.size(), digests);
-  for (const FunctionParts& parts : functions) {
-    for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
-      const uint32_t space = parts.problem.space_of_target[parts.plan.partition.regions[r].target];
-      for (const Tensor& constant : parts.regions.regions[r].constants)
-        counter.add_constant(space, constant.view());
-    }
-    const BuiltFunction built = TRY(build_function(parts, 0, 0));
-    for (ValueId id : built.constants)
-      counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
-    counter.add_arenas(built.function.arena_bytes);
-    if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts)));
-  }
-  return counter.take();
+std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program, const fbs::FunctionT& function) {
+  DescribedMemory memory(program);
+  memory.add(function);
+  return memory.take();
+}
+
+std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program) {
+  DescribedMemory memory(program);
+  for (const auto& function : program.functions) memory.add(*function);
+  return memory.take();
 }
 
 Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
@@ -135,7 +183,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
     constants.measured += total_bytes(compiled.regions[r].constants);
     constants.estimated += total_bytes(constants_of(problem_.graph, region));
   }
-  return measure_memory({{function_, problem_, plan, compiled, std::nullopt, {}, {}, stages}}, digests_);
+  return measure_plan({function_, problem_, plan, compiled, std::nullopt, {}, {}, stages}, digests_);
 }
 
 CompiledRegion MemoryMeter::guess_region(const Partition& partition, size_t number) const {
@@ -170,7 +218,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::estimate(const Plan& plan) {
     growth[problem_.space_of_target[region.target]] += scale(constants_, region, bytes) - bytes;
   }
   std::vector<MemoryUse> uses =
-      TRY(measure_memory({{function_, problem_, plan, regions, std::nullopt, {}}}, digests_));
+      TRY(measure_plan({function_, problem_, plan, regions, std::nullopt, {}}, digests_));
   for (size_t space = 0; space < uses.size(); ++space) {
     const double bytes = static_cast<double>(uses[space].constants) + growth[space];
     uses[space].constants = static_cast<uint64_t>(std::max(bytes, 0.0));

@@ -1,4 +1,4 @@
-// Memory use of programs that are not written yet.
+// Memory that programs and plans take.
 #pragma once
 
 #include <map>
@@ -9,6 +9,13 @@
 
 namespace intarsia {
 
+/// Returns the memory use of each space by one function of a program whose constants are laid out: its
+/// constants, equal ones once, as binding places them; and its arena, since a session has one, or those of all
+/// stages together if that is more. Alternatives do not count, since they run instead.
+std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program, const fbs::FunctionT& function);
+/// Returns the memory use by all functions: all their constants, and the largest of their arenas.
+std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program);
+
 /// Digests of constants, which outlive this object; each constant is read once.
 class ConstantDigests {
  public:
@@ -18,17 +25,12 @@ class ConstantDigests {
   std::map<std::pair<const void*, size_t>, uint64_t> known_;  // keyed by address and bytes
 };
 
-/// Measures the memory use of each space: the constants of all functions, with equal ones counted once, as
-/// binding places them; and the largest of their arenas, since a session has one, or those of all stages
-/// together if that is more. Alternatives do not count, since they run instead.
-Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& functions,
-                                              ConstantDigests& digests);
-
-/// Memory meter for plans of one function. Its constructor arguments outlive it.
+/// Memory meter for plans of one function that are not part of a program yet. Its constructor arguments
+/// outlive it.
 class MemoryMeter {
  public:
-  MemoryMeter(const std::string& function, const PlanningProblem& problem, RegionCompiler& compiler)
-      : function_(function), problem_(problem), compiler_(compiler) {}
+  MemoryMeter(const std::string& function, RegionCompiler& compiler)
+      : function_(function), problem_(compiler.problem()), compiler_(compiler) {}
 
   /// Compiles the plan and measures it. With stages, measures what the sessions of all their executors need
   /// together.

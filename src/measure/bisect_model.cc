@@ -41,21 +41,21 @@ std::vector<Candidate> find_candidates(const Graph& graph, const std::set<std::s
   return candidates;
 }
 
-/// Imports the model and finds candidates in its plan, which knows which values are tensors; values that are
-/// folded there need no check.
+/// Imports the model and finds candidates among its values with types; values that are folded by then need no
+/// check.
 Result<Search> prepare_search(const CheckRequest& request, const CheckTools& tools) {
-  CompileRequest plan = request.compile;
-  plan.model_path = request.path;
-  plan.print_after.clear();
-  plan.stop_after = "place_nodes";
-  const CompileResult result = TRY(compile_model(plan, tools.compile));
-  const CompiledFunction& planned = result.functions[0];
+  CompileRequest import = request.compile;
+  import.model_path = request.path;
+  import.print_after.clear();
+  import.stop_after.clear();
+  PassRunner passes(import, tools.compile);
+  const ImportedFunction imported = TRY(import_functions(passes))[0];
   const bool has_signatures = find_model_format(request.path) == ModelFormat::saved_model;
   Search search{
-      TRY(import_model(request.path, {has_signatures ? planned.name : "", tools.compile.tensorflow})), {}};
+      TRY(import_model(request.path, {has_signatures ? imported.name : "", tools.compile.tensorflow})), {}};
   std::set<std::string> names;
   for (const Value& value : search.graph.values) names.insert(value.name);
-  search.candidates = find_candidates(planned.problem.graph, names);
+  search.candidates = find_candidates(imported.problem->graph, names);
   return search;
 }
 

@@ -58,8 +58,7 @@ std::string explain_growth(const std::string& why) {
 
 }  // namespace
 
-ProgramSize measure_size(const MappedProgram& mapped) {
-  const fbs::ProgramT& program = mapped.description;
+ProgramSize measure_size(const fbs::ProgramT& program, uint64_t code_bytes, uint64_t file_bytes) {
   ProgramSize size;
   SizeMeter meter(program);
   for (const auto& function : program.functions) size.weights += meter.add(*function);
@@ -75,8 +74,8 @@ ProgramSize measure_size(const MappedProgram& mapped) {
       size.alternatives.emplace_back(targets_of(program, *alternative), meter.add(*alternative));
       known += size.alternatives.back().second;
     }
-  size.code = mapped.elf.size();
-  size.program = mapped.bytes;
+  size.code = code_bytes;
+  size.program = file_bytes;
   size.description = size.program - std::min(size.program, known + size.code);
   return size;
 }

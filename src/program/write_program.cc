@@ -27,14 +27,26 @@ struct Pieces {
   }
 };
 
-/// Fills program.constants and returns what to write, equal bytes once. Encoded strings are kept in
-/// `encoded`.
-Pieces lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants,
-                         std::vector<std::string>& encoded) {
+Status write_pieces(OutputFile& file, const std::vector<std::span<const std::byte>>& pieces, Digest* digest) {
+  static constexpr std::array<std::byte, tail_alignment> zeros = {};
+  for (std::span<const std::byte> piece : pieces) {
+    const std::span<const std::byte> padding(zeros.data(),
+                                             round_up(piece.size(), tail_alignment) - piece.size());
+    for (std::span<const std::byte> part : {piece, padding}) {
+      TRY(file.write(part));
+      if (digest != nullptr) digest->add(part);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ConstantLayout lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants) {
   Pieces pieces;
+  std::deque<std::string> encoded;
   // Pieces so far, indexed by digest.
   std::unordered_multimap<uint64_t, std::pair<uint64_t, std::span<const std::byte>>> placed;
-  encoded.reserve(constants.size());
   program.constants.clear();
   for (const TensorView& constant : constants) {
     std::span<const std::byte> bytes(static_cast<const std::byte*>(constant.data), constant.bytes());
@@ -55,45 +67,27 @@ Pieces lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> con
     }
     program.constants.push_back(std::move(entry));
   }
-  return pieces;
+  return {std::move(pieces.spans), std::move(encoded), pieces.bytes};
 }
 
-Status write_pieces(OutputFile& file, const Pieces& pieces, Digest* digest) {
-  static constexpr std::array<std::byte, tail_alignment> zeros = {};
-  for (std::span<const std::byte> piece : pieces.spans) {
-    const std::span<const std::byte> padding(zeros.data(),
-                                             round_up(piece.size(), tail_alignment) - piece.size());
-    for (std::span<const std::byte> part : {piece, padding}) {
-      TRY(file.write(part));
-      if (digest != nullptr) digest->add(part);
-    }
-  }
-  return {};
-}
-
-}  // namespace
-
-Status write_program(const std::string& path, std::string_view elf, fbs::ProgramT program,
-                     std::span<const TensorView> constants, std::span<const std::string> blobs) {
+Result<uint64_t> write_program(const std::string& path, std::string_view elf, fbs::ProgramT& program,
+                               const ConstantLayout& constants, std::span<const std::string> blobs) {
   INTARSIA_CHECK(blobs.size() == program.regions.size());
   program.producer = "intarsia " INTARSIA_VERSION;
-  std::vector<std::string> encoded;
-  const Pieces constant_pieces = lay_out_constants(program, constants, encoded);
   Pieces blob_pieces;
   for (size_t i = 0; i < blobs.size(); ++i) {
-    program.regions[i]->blob_offset = constant_pieces.bytes + blob_pieces.add(as_bytes(blobs[i]));
+    program.regions[i]->blob_offset = constants.bytes + blob_pieces.add(as_bytes(blobs[i]));
     program.regions[i]->blob_bytes = blobs[i].size();
   }
-  const uint64_t data_bytes = constant_pieces.bytes + blob_pieces.bytes;
-  TRY(with_context(verify_program(program, constant_pieces.bytes, data_bytes), "cannot write program '{}'",
-                   path));
+  const uint64_t data_bytes = constants.bytes + blob_pieces.bytes;
+  TRY(with_context(verify_program(program, constants.bytes, data_bytes), "cannot write program '{}'", path));
 
   const std::string packed = pack_table<fbs::Program>(program);
   Pieces description;
   description.add(as_bytes(packed));
 
   Footer footer{.elf_bytes = elf.size(),
-                .constants_bytes = constant_pieces.bytes,
+                .constants_bytes = constants.bytes,
                 .blobs_bytes = blob_pieces.bytes,
                 .description_bytes = description.bytes};
   constexpr mode_t executable = 0777;  // mode with which linkers write libraries
@@ -104,14 +98,15 @@ Status write_program(const std::string& path, std::string_view elf, fbs::Program
     TRY(file.write(as_bytes(part)));
     digest.add(as_bytes(part));
   }
-  TRY(write_pieces(file, constant_pieces, nullptr));
-  TRY(write_pieces(file, blob_pieces, &digest));
-  TRY(write_pieces(file, description, &digest));
+  TRY(write_pieces(file, constants.pieces, nullptr));
+  TRY(write_pieces(file, blob_pieces.spans, &digest));
+  TRY(write_pieces(file, description.spans, &digest));
   const std::span<const std::byte> footer_bytes = std::as_bytes(std::span(&footer, 1));
   digest.add(footer_bytes.first(offsetof(Footer, digest)));
   footer.digest = digest.value();
   TRY(file.write(footer_bytes));
-  return file.commit();
+  TRY(file.commit());
+  return tail_offset(footer) + data_bytes + description.bytes + sizeof(Footer);
 }
 
 }  // namespace intarsia

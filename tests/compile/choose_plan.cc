@@ -502,7 +502,7 @@ TEST_F(PlanChoice, ASimulationWithoutTimesGetsOnlyWhatIsPinnedToIt) {
   const CompiledFunction& function = result->functions[0];
   std::vector<std::string> targets;
   for (const Region& region : function.chosen.plan.partition.regions)
-    targets.push_back(function.problem.targets[region.target].name);
+    targets.push_back(function.problem->targets[region.target].name);
   EXPECT_EQ(targets, (std::vector<std::string>{"framework@cpu", "framework@accel", "framework@cpu"}));
 }
 

@@ -79,7 +79,7 @@ class LimitedProducts : public testing::Test {
   size_t on_accelerator(const CompileResult& result) const {
     const CompiledFunction& function = result.functions[0];
     return static_cast<size_t>(std::ranges::count_if(function.chosen.plan.placement.target, [&](uint32_t t) {
-      return function.problem.slots[function.problem.targets[t].slot].name == "accel";
+      return function.problem->slots[function.problem->targets[t].slot].name == "accel";
     }));
   }
 

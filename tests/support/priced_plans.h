@@ -149,7 +149,7 @@ class PlanChoice : public testing::Test {
   static std::string regions(const CompiledFunction& function) {
     std::string text;
     for (const Region& region : function.chosen.plan.partition.regions)
-      text += (text.empty() ? "" : " ") + function.problem.targets[region.target].backend->name();
+      text += (text.empty() ? "" : " ") + function.problem->targets[region.target].backend->name();
     return text;
   }
 

@@ -252,7 +252,10 @@ Status ProgramMaker::write(const std::string& path) const {
   static const std::string empty = link_objects({}, machine_arch()).value();
   std::vector<TensorView> views;
   for (const Tensor& tensor : constants) views.push_back(tensor.view());
-  return write_program(path, elf.empty() ? empty : elf, program, views, blobs);
+  fbs::ProgramT laid_out = program;
+  const ConstantLayout layout = lay_out_constants(laid_out, views);
+  TRY(write_program(path, elf.empty() ? empty : elf, laid_out, layout, blobs));
+  return {};
 }
 
 ProgramMaker small_program() {

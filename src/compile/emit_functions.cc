@@ -1,0 +1,67 @@
+#include "compile/emit_functions.h"
+
+#include <numeric>
+
+#include "compile/emit_program.h"
+#include "compile/program_memory.h"
+#include "plan/choose/fit_memory.h"
+#include "plan/choose/plan_file.h"
+
+namespace intarsia {
+namespace {
+
+FunctionParts parts_of(const CompiledFunction& function) {
+  const ChosenPlan& chosen = function.chosen;
+  FunctionParts parts{function.name,    *function.problem, chosen.plan,
+                      function.regions, chosen.measured,   chosen.regions};
+  for (size_t i = 0; i < function.alternatives.size(); ++i) {
+    const AlternativePlan& other = chosen.alternatives[i];
+    parts.alternatives.push_back(
+        {function.name, *function.problem, other.plan, function.alternatives[i], other.measured, {}});
+  }
+  parts.stages = chosen.stages;
+  return parts;
+}
+
+Status write_plans(const Emission& emission) {
+  if (emission.request.saved_plan_path.empty()) return {};
+  std::map<std::string, SavedPlan> plans;
+  for (const CompiledFunction& function : emission.functions) {
+    const ChosenPlan& chosen = function.chosen;
+    plans[function.name] =
+        save_plan(*function.problem, chosen.plan.placement, chosen.measured, chosen.stages);
+  }
+  return write_plan_file(emission.request.saved_plan_path, plans);
+}
+
+/// Measures each function on its own for the report, and checks the limits for all functions together.
+Status measure_functions(const fbs::ProgramT& program, std::vector<CompiledFunction>& functions) {
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const fbs::FunctionT& described = *program.functions[i];
+    functions[i].memory = measure_memory(program, described);
+    functions[i].arena_bytes =
+        std::reduce(described.arena_bytes.begin(), described.arena_bytes.end(), uint64_t{0});
+  }
+  return check_memory(*functions[0].problem, measure_memory(program));
+}
+
+}  // namespace
+
+Status emit_functions(Emission& emission) {
+  std::vector<FunctionParts> parts;
+  for (const CompiledFunction& function : emission.functions) parts.push_back(parts_of(function));
+  DescribedProgram program = TRY(describe_program(parts, emission.request));
+  TRY(measure_functions(program.description, emission.functions));
+  emission.constants_bytes = program.constants_bytes();
+  if (!emission.request.dry_run) emission.size = TRY(write_described(std::move(program), emission.request));
+  return write_plans(emission);
+}
+
+std::string describe_emission(const Emission& emission) {
+  std::string text = fmt::format("{} bytes of constants\n", emission.constants_bytes);
+  for (const CompiledFunction& function : emission.functions)
+    text += fmt::format("{}: {} bytes of arenas\n", function.name, function.arena_bytes);
+  return text;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,130 @@
+#include "compile/import_function.h"
+
+#include <algorithm>
+
+#include "compile/choose_targets.h"
+#include "import/import_model.h"
+#include "passes/infer_types.h"
+#include "passes/note_quantization.h"
+#include "passes/remove_dead_nodes.h"
+
+namespace intarsia {
+namespace {
+
+/// Returns a function that asks the backends, in order, for the types of an operator that the op table lacks.
+InferForeign infer_by(const std::vector<PlacementTarget>& targets) {
+  return [&targets](Graph& graph, NodeId node) -> Status {
+    const Target* asked = nullptr;
+    for (const PlacementTarget& target : targets) {
+      if (target.backend == asked) continue;
+      asked = target.backend;
+      TRY(asked->infer_types(graph, node));
+    }
+    return {};
+  };
+}
+
+Status choose_outputs(Graph& graph, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  graph.outputs.clear();
+  for (const std::string& name : names) {
+    const auto value = std::ranges::find(graph.values, name, &Value::name);
+    if (value == graph.values.end()) return fail("no value '{}' to be an output", name);
+    graph.outputs.push_back(ValueId(value - graph.values.begin()));
+  }
+  return {};
+}
+
+uint64_t bytes_of_constants(const Graph& graph) {
+  uint64_t bytes = 0;
+  for (const Value& value : graph.values) bytes += value.constant ? value.constant->bytes() : 0;
+  return bytes;
+}
+
+bool has_input(const Graph& graph, const std::string& name) {
+  return std::ranges::any_of(graph.inputs, [&](ValueId input) { return graph.value(input).name == name; });
+}
+
+/// Returns the requested shapes that apply to the signature; the others may be meant for others.
+std::map<std::string, Shape> shapes_for(const FunctionImport& import) {
+  std::map<std::string, Shape> shapes = import.request.shapes;
+  if (!import.signature.empty())
+    std::erase_if(shapes, [&](const auto& entry) { return !has_input(import.graph(), entry.first); });
+  return shapes;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> choose_signatures(const CompileRequest& request) {
+  if (find_model_format(request.model_path) != ModelFormat::saved_model) {
+    if (!request.signatures.empty())
+      return fail("--signature {}: model '{}' is not a SavedModel folder and has no signatures",
+                  request.signatures[0], request.model_path);
+    return std::vector<std::string>{""};
+  }
+  if (!request.signatures.empty()) return request.signatures;
+  std::vector<std::string> all = TRY(list_functions(request.model_path));
+  if (std::ranges::find(all, "serving_default") != all.end())
+    return std::vector<std::string>{"serving_default"};
+  if (all.empty())
+    return fail(
+        "model '{}' has no signatures; export it with signatures (model.export, or signatures= of "
+        "tf.saved_model.save)",
+        request.model_path);
+  return all;
+}
+
+Result<FunctionImport> start_import(const CompileRequest& request, const BackendRegistry& tools,
+                                    const std::string& signature) {
+  FunctionImport import{request, tools, signature};
+  TRY(choose_targets(request, tools, import.problem));
+  import.refused->guard(import.problem);
+  return import;
+}
+
+ImportedFunction finish_import(FunctionImport import) {
+  return {.name = import.signature.empty() ? "main" : import.signature,
+          .model_weights_bytes = import.weights_bytes,
+          .bindings = std::move(import.bindings),
+          .refused = std::move(import.refused),
+          .problem = std::make_shared<const PlanningProblem>(std::move(import.problem))};
+}
+
+Status read_graph(FunctionImport& import) {
+  Graph& graph = import.problem.graph;
+  graph = TRY(import_model(import.request.model_path, {import.signature, import.tools.tensorflow}));
+  TRY(choose_outputs(graph, import.request.outputs));
+  import.weights_bytes = bytes_of_constants(graph);
+  return {};
+}
+
+Status bind_sizes(FunctionImport& import) {
+  import.bindings = TRY(bind_shapes(import.problem.graph, shapes_for(import)));
+  return {};
+}
+
+Status type_values(FunctionImport& import) {
+  PlanningProblem& problem = import.problem;
+  return with_kind(ErrorKind::corrupt,
+                   infer_types(problem.graph, import.tools.evaluate, infer_by(problem.targets)));
+}
+
+Status remove_unneeded(FunctionImport& import) {
+  remove_dead_nodes(import.problem.graph);
+  note_quantization(import.problem.graph);
+  return {};
+}
+
+Status check_shapes(const std::vector<ImportedFunction>& functions, const CompileRequest& request) {
+  for (const auto& [name, shape] : request.shapes) {
+    const bool is_known = std::ranges::any_of(functions, [&](const ImportedFunction& function) {
+      return has_input(function.problem->graph, name);
+    });
+    if (!is_known)
+      return fail("--shape {}: no function of the model has such an input; `intarsia explain` lists them",
+                  name);
+  }
+  return {};
+}
+
+}  // namespace intarsia

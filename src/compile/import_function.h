@@ -1,0 +1,42 @@
+// Import of one function: the state of its passes, and what they do.
+#pragma once
+
+#include "compile/functions.h"
+
+namespace intarsia {
+
+/// State of the passes that import a function.
+struct FunctionImport {
+  const CompileRequest& request;
+  const BackendRegistry& tools;
+  std::string signature;  // empty for a model without signatures
+  std::shared_ptr<RefusedRegions> refused = std::make_shared<RefusedRegions>();
+  PlanningProblem problem = {};
+  std::vector<SymbolBinding> bindings = {};
+  uint64_t weights_bytes = 0;
+
+  const Graph& graph() const { return problem.graph; }
+};
+
+/// Returns the signatures that become functions; a single empty name for a model without signatures. Errors:
+/// signatures of a model that has none, a model without any.
+Result<std::vector<std::string>> choose_signatures(const CompileRequest& request);
+
+/// Chooses the targets, whose backends may be asked for types.
+Result<FunctionImport> start_import(const CompileRequest& request, const BackendRegistry& tools,
+                                    const std::string& signature);
+ImportedFunction finish_import(FunctionImport import);
+
+/// Reads the graph from the model file, with the outputs of the request.
+Status read_graph(FunctionImport& import);
+/// Gives every size of the inputs a number.
+Status bind_sizes(FunctionImport& import);
+/// Gives every value a type, and makes constants of values that depend on no input.
+Status type_values(FunctionImport& import);
+/// Removes nodes that no output needs.
+Status remove_unneeded(FunctionImport& import);
+
+/// Checks that every shape of the request is meant for an input of some function.
+Status check_shapes(const std::vector<ImportedFunction>& functions, const CompileRequest& request);
+
+}  // namespace intarsia

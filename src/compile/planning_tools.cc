@@ -1,0 +1,50 @@
+#include "compile/planning_tools.h"
+
+#include <algorithm>
+
+namespace intarsia {
+
+PlanningTools::PlanningTools(const std::string& function, RegionCompiler& compiler, Replan replan,
+                             TimeSource source)
+    : compiler_(compiler), meter_(function, compiler) {
+  const CompileRequest& request = compiler.request();
+  tools_.disabled_reason = why_plans_are_not_measured(compiler);
+  tools_.also = request.also;
+  tools_.prefer = request.prefer;
+  tools_.only_also = request.prefers_size;
+  tools_.replan = std::move(replan);
+  if (tools_.disabled_reason.empty()) add_timer(source);
+  const bool has_limit = std::ranges::any_of(compiler.problem().memory_limits,
+                                             [](uint64_t bytes) { return bytes != no_limit; });
+  if (has_limit && source == TimeSource::measurement) add_memory();
+}
+
+void PlanningTools::add_timer(TimeSource source) {
+  const BackendRegistry& tools = compiler_.tools();
+  MeasurePlans measure = [this](const auto& plans) { return measure_plans(plans, compiler_); };
+  if (source == TimeSource::memory)
+    measure = [](const auto&) -> Result<std::vector<Result<PlanTimes>>> {
+      return fail("its plans were not timed on this machine, with these options; `intarsia compile` does");
+    };
+  timer_.emplace(
+      compiler_.problem(), std::move(measure), [this] { return compiler_.tuning().probe(); },
+      *compiler_.tuning().costs(), plan_conditions(compiler_.request()), tools.peak ? tools.peak() : 0);
+  tools_.timer = &*timer_;
+  tools_.time_link = [this, source](const DeviceSlot& from, const DeviceSlot& to) -> Result<LinkCost> {
+    if (const auto known = recall_link(from, to, compiler_)) return *known;
+    if (source == TimeSource::memory) return fail("copies were not timed on this machine");
+    return measure_link(from, to, compiler_);
+  };
+}
+
+void PlanningTools::add_memory() {
+  tools_.memory = {[this](const Plan& plan) { return meter_.measure(plan); },
+                   [this](const Plan& plan) { return meter_.estimate(plan); },
+                   [this](const Plan& plan, const std::vector<ChosenStage>& stages) {
+                     return meter_.measure(plan, stages);
+                   }};
+  const CompileRequest& request = compiler_.request();
+  tools_.is_placement_kept = !request.plan_path.empty() || request.keep_placement;
+}
+
+}  // namespace intarsia
