@@ -8,10 +8,10 @@
 #include <functional>
 #include <vector>
 
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 #include "device/launcher.h"
-#include "device/opencl_programs.h"
-#include "device/opencl_space.h"
+#include "device/opencl/programs.h"
+#include "device/opencl/space.h"
 
 namespace {
 

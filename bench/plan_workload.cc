@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "plan/stages/split_stages.h"
 
 namespace intarsia {

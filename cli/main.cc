@@ -5,10 +5,11 @@
 #include <cstring>
 #include <intarsia/intarsia.hpp>
 
-#include "commands.h"
-#include "help.h"
-#include "interrupt.h"
-#include "wrong_usage.h"
+#include "cli/commands/commands.h"
+#include "cli/system/interrupt.h"
+#include "cli/usage/help.h"
+#include "cli/usage/usage_error.h"
+#include "cli/usage/wrong_usage.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "api/run_backends.h"
-#include "base/worker_process.h"
+#include "base/code/worker_process.h"
 #include "runtime/bind_program.h"
 
 namespace {

@@ -23,41 +23,74 @@ LAYERS = {
     "plan": ["graph", "target"],
     "program": ["base"],
     "compile": ["import", "onnx", "passes", "plan", "program"],
+    "report": ["compile"],
     "plugin": ["base"],
     "device": ["base", "plugin"],
     "onnx_region": ["device"],
     "runtime": ["program", "device"],
     "pipeline": ["runtime"],
     "measure": ["compile", "runtime", "target"],
-    "api": ["measure", "pipeline", "include"],
+    "api": ["report", "measure", "pipeline", "include"],
     "registry": ["api", "backends"],
 }
-# Rooms of a folder that has some, in the order of their steps: each may include those before it. The empty name stands
-# for the files outside the rooms, which may include all where it is not listed. The rooms of a run half may include only
-# those named here.
+
+
+def in_order(*rooms):
+    """Rooms of which each may include those before it."""
+    return {room: rooms[:at] for at, room in enumerate(rooms)}
+
+
+# The rooms (subfolders) of a folder that has some, and the rooms that each may include besides itself. The empty name
+# stands for the files outside the rooms, which may include all where it is not listed.
+CONTRACTS = ""
 ROOMS = {
-    "plan": ["", "partition", "place", "costs", "choose", "stages"],
-    "halide": [
-        "abi",
-        "core",
-        "canonicalize",
-        "layout",
-        "fuse",
-        "schedule",
-        "memory",
-        "build",
-        "emit",
-        "tune",
-    ],
+    "src/base": in_order(CONTRACTS, "threads", "files", "code"),
+    "src/plan": in_order(CONTRACTS, "partition", "place", "costs", "choose", "stages"),
+    "src/device": {
+        CONTRACTS: (),
+        "sim": (CONTRACTS,),
+        "opencl": (CONTRACTS,),
+        "cuda": (CONTRACTS,),
+        "plugin": (CONTRACTS, "sim"),
+        "by_name": (CONTRACTS, "sim", "opencl", "cuda", "plugin"),
+    },
+    "backends/halide": {
+        **in_order(
+            "abi",
+            "core",
+            "canonicalize",
+            "layout",
+            "fuse",
+            "schedule",
+            "memory",
+            "build",
+            "emit",
+            "tune",
+        ),
+        "runtime": ("abi",),
+    },
+    "cli": in_order("text", "system", "usage", "inputs", "results", "commands"),
 }
-RUN_ROOMS = {"halide": {"runtime": ["abi"]}}
+# The room with load.cc, for backends that have it in one.
+RUN_ROOM = {"halide": "runtime"}
 EDGES = ("cli", "bindings")  # see only include/intarsia
 # Backends that are built on another one, or on a public header.
 BACKEND_ON = {"kernels": ["backends/reference/", "include/intarsia/kernel.h"]}
 # Tables of facts without code: field numbers of the public ONNX schema, for readers and writers of it, and
 # what plug-ins are called by.
 FREE = {"src/onnx/onnx_fields.h", "include/intarsia/plugin.h"}
-RUN_HALF_NEVER = {"graph", "onnx", "import", "passes", "target", "plan", "compile", "measure", "api"}
+RUN_HALF_NEVER = {
+    "graph",
+    "onnx",
+    "import",
+    "passes",
+    "target",
+    "plan",
+    "compile",
+    "report",
+    "measure",
+    "api",
+}
 MOST_LINES, MOST_FUNCTION_LINES = 600, 80
 CODE = (".h", ".hpp", ".cc", ".cpp", ".c")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(intarsia/[^>]+|Halide\.h)>)', re.M)
@@ -100,27 +133,26 @@ def read_includes(root, files):
 
 
 def room_of(path):
-    """backends/halide/fuse/x.h -> backends/halide/, fuse; no room: an empty name."""
-    parts = path.split("/")
-    return "/".join(parts[:2]) + "/", parts[2] if len(parts) > 3 else ""
+    """src/device/cuda/x.h -> src/device, cuda; no room: an empty name; a folder without rooms: None."""
+    folder = next((folder for folder in ROOMS if path.startswith(folder + "/")), None)
+    room, slash, _ = path[len(folder) + 1 :].partition("/") if folder else ("", "", "")
+    return folder, room if slash else CONTRACTS
 
 
 def check_rooms(path, used):
     folder, room = room_of(path)
-    name = folder.split("/")[1]
-    order, run_rooms = ROOMS.get(name, []), RUN_ROOMS.get(name, {})
-    if room not in [*order, *run_rooms]:
+    if room not in ROOMS.get(folder, {}):
         return
-    allowed = {room, *(run_rooms[room] if room in run_rooms else order[: order.index(room)])}
+    allowed = {room, *ROOMS[folder][room]}
     for other in sorted(used):
-        if other.startswith(folder) and room_of(other)[1] not in allowed:
+        if room_of(other)[0] == folder and room_of(other)[1] not in allowed:
             yield f"{path}: room {room or 'of contracts'} may not include {other}"
 
 
 def run_half(backend, includes):
     """Files of a backend that its load.cc needs: headers, and the sources of those headers."""
-    rooms = RUN_ROOMS.get(backend, {"": []})
-    seen, stack = set(), [f"backends/{backend}/{room}/load.cc".replace("//", "/") for room in rooms]
+    folder = f"backends/{backend}/{RUN_ROOM.get(backend, '')}".rstrip("/")
+    seen, stack = set(), [f"{folder}/load.cc"]
     while stack:
         at = stack.pop()
         if at in seen or at not in includes or not at.startswith(f"backends/{backend}/"):

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 #include "base/shape.h"
 
 namespace intarsia::kernels {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/onnxruntime/opaque_values.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 
 namespace intarsia::ort {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "backends/onnxruntime/ort_api.h"
-#include "base/core_set.h"
-#include "base/foreign_library.h"
+#include "base/code/foreign_library.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
+#include "base/threads/core_set.h"
 
 namespace intarsia::ort {
 

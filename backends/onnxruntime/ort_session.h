@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/onnxruntime/ort_library.h"
-#include "base/core_set.h"
+#include "base/threads/core_set.h"
 
 namespace intarsia::ort {
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/temporary_folder.h"
+#include "base/files/temporary_folder.h"
 
 namespace intarsia::ort {
 namespace {

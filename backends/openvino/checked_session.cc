@@ -4,7 +4,7 @@
 #include <span>
 
 #include "backends/openvino/ov_tensor.h"
-#include "base/pool_cores.h"
+#include "base/threads/pool_cores.h"
 
 namespace intarsia::openvino {
 namespace {

@@ -7,8 +7,8 @@
 #include "backends/openvino/complete_model.h"
 #include "backends/openvino/ov_tensor.h"
 #include "backends/openvino/profile_model.h"
-#include "base/core_set.h"
-#include "base/pool_cores.h"
+#include "base/threads/core_set.h"
+#include "base/threads/pool_cores.h"
 #include "onnx_region/region_model.h"
 
 namespace intarsia {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "backends/openvino/ov_tensor.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 
 namespace intarsia::openvino {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/bytes.h"
-#include "base/temporary_folder.h"
+#include "base/files/temporary_folder.h"
 
 namespace intarsia::openvino {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/foreign_library.h"
+#include "base/code/foreign_library.h"
 #include "base/result.h"
 
 namespace intarsia::openvino {

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "backends/openvino/ov_tensor.h"
-#include "base/pool_cores.h"
+#include "base/threads/pool_cores.h"
 
 namespace intarsia::openvino {
 namespace {

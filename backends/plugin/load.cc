@@ -3,8 +3,8 @@
 #include "backends/plugin/declared_region.h"
 #include "backends/plugin/plugin_blob.h"
 #include "backends/plugin/plugin_buffers.h"
-#include "device/devices.h"
-#include "device/plugin_device.h"
+#include "device/by_name/devices.h"
+#include "device/plugin/device.h"
 #include "plugin/loaded_plugins.h"
 
 namespace intarsia {

@@ -6,7 +6,7 @@
 #include "backends/tensorflow/region_blob_generated.h"
 #include "backends/tensorflow/region_session.h"
 #include "base/flat_buffer.h"
-#include "base/pool_cores.h"
+#include "base/threads/pool_cores.h"
 
 namespace intarsia {
 namespace tf {

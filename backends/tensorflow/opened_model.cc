@@ -6,7 +6,7 @@
 
 #include "backends/tensorflow/restore_variables.h"
 #include "base/bytes.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 
 namespace intarsia::tf {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/caught.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 
 namespace intarsia::tf {
 namespace {

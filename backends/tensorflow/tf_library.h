@@ -9,7 +9,7 @@
 #include <string>
 
 #include "backends/tensorflow/tf_api.h"
-#include "base/foreign_library.h"
+#include "base/code/foreign_library.h"
 #include "base/result.h"
 
 namespace intarsia::tf {

@@ -1,8 +1,8 @@
 #include "backends/tensorflow/tf_session.h"
 
-#include "base/pool_cores.h"
+#include "base/files/regular_file.h"
 #include "base/protobuf.h"
-#include "base/regular_file.h"
+#include "base/threads/pool_cores.h"
 #include "tensorflow/composite.h"
 
 namespace intarsia::tf {

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "api/run_backends.h"
-#include "device/plugin_device.h"
+#include "device/plugin/device.h"
 
 namespace intarsia::api {
 namespace {

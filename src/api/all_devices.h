@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 
 namespace intarsia::api {
 

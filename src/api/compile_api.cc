@@ -12,11 +12,10 @@
 #include "api/read_request.h"
 #include "api/run_backends.h"
 #include "api/struct_sizes.h"
-#include "base/output_file.h"
-#include "base/regular_file.h"
+#include "base/files/output_file.h"
+#include "base/files/regular_file.h"
 #include "compile/annotate_model.h"
 #include "compile/program_source.h"
-#include "compile/report.h"
 #include "compile/split_model.h"
 #include "import/import_model.h"
 #include "include/intarsia/intarsia_compile.h"
@@ -30,6 +29,7 @@
 #include "measure/time_programs.h"
 #include "plugin/loaded_plugins.h"
 #include "program/read_program.h"
+#include "report/report.h"
 #include "target/absent_target.h"
 
 namespace intarsia::api {

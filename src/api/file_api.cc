@@ -1,6 +1,6 @@
 // C API of files.
 #include "api/handles.h"
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 
 using namespace intarsia;
 using namespace intarsia::api;

@@ -6,7 +6,7 @@
 #include "api/handles.h"
 #include "api/read_bind_options.h"
 #include "api/struct_sizes.h"
-#include "base/pool_cores.h"
+#include "base/threads/pool_cores.h"
 #include "pipeline/session_stage.h"
 #include "runtime/find_function.h"
 

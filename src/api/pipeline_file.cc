@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "api/run_backends.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "pipeline/pipeline_file.h"
 
 namespace intarsia::api {

@@ -10,8 +10,8 @@
 #include "api/all_devices.h"
 #include "api/struct_sizes.h"
 #include "base/byte_size.h"
-#include "base/core_set.h"
 #include "base/cpu_level.h"
+#include "base/threads/core_set.h"
 #include "compile/compile_model.h"
 
 namespace intarsia::api {

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "base/bytes.h"
-#include "base/mapped_file.h"
-#include "base/output_file.h"
+#include "base/files/mapped_file.h"
+#include "base/files/output_file.h"
 #include "import/import_model.h"
 #include "import/write_annotations.h"
 

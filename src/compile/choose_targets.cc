@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/core_set.h"
 #include "base/digest.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
+#include "base/threads/core_set.h"
 #include "program/program.h"
 
 namespace intarsia {

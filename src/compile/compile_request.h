@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/temporary_file.h"
 #include "base/progress.h"
-#include "base/temporary_file.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
 #include "plan/choose/choose_plan.h"

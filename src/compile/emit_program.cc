@@ -6,7 +6,7 @@
 
 #include "base/cpu_level.h"
 #include "base/digest.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "compile/build_function.h"
 #include "compile/drop_unused_slots.h"
 #include "compile/kernel_notes.h"

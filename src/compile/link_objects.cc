@@ -12,7 +12,7 @@
 #include <fstream>
 #include <vector>
 
-#include "base/temporary_folder.h"
+#include "base/files/temporary_folder.h"
 
 extern char** environ;
 

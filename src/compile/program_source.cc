@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/digest.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "import/import_model.h"
 
 namespace intarsia {

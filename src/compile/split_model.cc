@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 #include "onnx/write_onnx_model.h"
 #include "plan/partition/boundary_layouts.h"
 #include "plan/partition/partition_graph.h"

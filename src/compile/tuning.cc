@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/cache_folder.h"
 #include "base/cpu_level.h"
+#include "base/files/cache_folder.h"
 
 namespace intarsia {
 namespace {

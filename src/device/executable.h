@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
-#include "base/thread_pool.h"
+#include "base/threads/thread_pool.h"
 #include "device/memory_space.h"
 
 namespace intarsia {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <thread>
 
-#include "base/core_set.h"
-#include "base/fork_count.h"
+#include "base/threads/core_set.h"
+#include "base/threads/fork_count.h"
 
 namespace intarsia {
 

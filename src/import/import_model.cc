@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/file_kind.h"
+#include "base/files/file_kind.h"
 
 #include "import/import_onnx.h"
 #include "import/import_tensorflow.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "base/bytes.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/protobuf.h"
 #include "base/utf8.h"
 #include "graph/verify_graph.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
 

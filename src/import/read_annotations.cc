@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/protobuf.h"
 #include "import/import_model.h"
 #include "import/onnx_messages.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/files/temporary_file.h"
 #include "base/fill_tensor.h"
-#include "base/temporary_file.h"
 #include "compile/program_source.h"
 #include "import/import_model.h"
 #include "measure/nudge_inputs.h"

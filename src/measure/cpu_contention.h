@@ -1,7 +1,7 @@
 // Check for the cores that a measurement counts on.
 #pragma once
 
-#include "base/thread_pool.h"
+#include "base/threads/thread_pool.h"
 
 namespace intarsia {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/worker_process.h"
+#include "base/code/worker_process.h"
 
 namespace intarsia {
 namespace {

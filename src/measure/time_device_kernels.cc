@@ -1,6 +1,6 @@
 #include "measure/time_device_kernels.h"
 
-#include "base/loaded_code.h"
+#include "base/code/loaded_code.h"
 #include "compile/link_objects.h"
 
 namespace intarsia {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "base/loaded_code.h"
+#include "base/code/loaded_code.h"
 #include "compile/link_objects.h"
 #include "measure/cpu_contention.h"
 #include "measure/load_meter.h"

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "device/devices.h"
-#include "device/plugin_device.h"
+#include "device/by_name/devices.h"
 
 namespace intarsia {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/fork_count.h"
+#include "base/threads/fork_count.h"
 #include "pipeline/buffer_pool.h"
 #include "pipeline/frame_items.h"
 #include "pipeline/pipeline.h"

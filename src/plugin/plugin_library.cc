@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 
 namespace intarsia {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/digest.h"
-#include "base/file_kind.h"
+#include "base/files/file_kind.h"
 #include "base/flat_buffer.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
 #include "program/program.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/core_set.h"
 #include "base/dtype.h"
+#include "base/threads/core_set.h"
 #include "program/verify_function.h"
 
 namespace intarsia {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/files/output_file.h"
 #include "base/flat_buffer.h"
-#include "base/output_file.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "base/core_set.h"
-#include "device/plugin_device.h"
+#include "base/threads/core_set.h"
+#include "device/plugin/device.h"
 #include "program/print_program.h"
 #include "runtime/find_function.h"
 #include "runtime/region_text.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 #include "runtime/load_program.h"
 
 namespace intarsia {

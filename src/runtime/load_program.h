@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/loaded_code.h"
+#include "base/code/loaded_code.h"
 #include "device/executable.h"
 #include "program/read_program.h"
 

@@ -103,7 +103,8 @@ struct TargetInfo {
   /// Whether its run half allocates the memory of all its results, so that they are adopted, not written in
   /// place.
   bool makes_outputs = false;
-  /// Whether all its regions in a process share one thread pool, pinned to one core set (base/pool_cores.h).
+  /// Whether all its regions in a process share one thread pool, pinned to one core set
+  /// (base/threads/pool_cores.h).
   bool has_one_pool = false;
   /// Whether its kernels are the user's own, so that nodes stay with it even if another backend is faster.
   bool is_users_own = false;

@@ -1,7 +1,7 @@
 // Core set of a library in a process, and threads bound by their names.
 //
-// Covers: src/base/ pool_cores.cc
-#include "base/pool_cores.h"
+// Covers: src/base/threads/ pool_cores.cc
+#include "base/threads/pool_cores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // Files and folders that disappear with their object.
 //
-// Covers: src/base/ temporary_file.cc temporary_folder.cc
+// Covers: src/base/files/ temporary_file.cc temporary_folder.cc
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 
-#include "base/temporary_file.h"
-#include "base/temporary_folder.h"
+#include "base/files/temporary_file.h"
+#include "base/files/temporary_folder.h"
 
 namespace intarsia {
 namespace {

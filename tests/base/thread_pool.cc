@@ -1,7 +1,7 @@
 // Task loops: every task runs once, whichever workers arrive in time; teams share the workers of their cores.
 //
-// Covers: src/base/ fork_count.cc parallel_loop.cc thread_pool.cc
-#include "base/thread_pool.h"
+// Covers: src/base/threads/ fork_count.cc parallel_loop.cc thread_pool.cc
+#include "base/threads/thread_pool.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
 """intarsia bench: alone, against other runtimes, and used wrongly.
 
-Covers: cli/ bench.cc bench_latency.cc bench_work.cc contender.cc latency_contender.cc worker.cc
+Covers: cli/commands/ bench.cc bench_latency.cc bench_work.cc contender.cc latency_contender.cc
+cli/system/ worker.cc
 backends/openvino/ opened_model.cc ov_library.cc
 src/measure/ time_programs.cc
 registry/ peers.cc

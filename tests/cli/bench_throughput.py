@@ -1,6 +1,6 @@
 """intarsia bench --mode throughput: stages, replicas of the whole and other runtimes, in turn, and used wrongly.
 
-Covers: cli/ bench_throughput.cc bench_work.cc frame_stream.cc push_frame.cc throughput_contender.cc
+Covers: cli/commands/ bench_throughput.cc bench_work.cc frame_stream.cc push_frame.cc throughput_contender.cc
 """
 
 import os

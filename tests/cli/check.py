@@ -1,6 +1,6 @@
 """`intarsia check` when the program is wrong: the node to blame, and how a model's own sensitivity shows.
 
-Covers: cli/ check.cc
+Covers: cli/commands/ check.cc
 src/measure/ check_model.cc nudge_inputs.cc report_check.cc bisect_model.cc
 registry/ oracles.cc
 """

@@ -1,7 +1,7 @@
 """Code is generated in separate processes: what happens there stays there, and a compile can be stopped at any time.
 
 Covers: backends/halide/emit/ codegen_pool.cc codegen_worker.cc message_stream.cc
-cli/ interrupt.cc
+cli/system/ interrupt.cc
 bindings/python/ compile_module.cc
 """
 

@@ -1,6 +1,9 @@
 """Reports and help keep to 80 columns, or to the terminal's, and say what matters in them.
 
-Covers: cli/ wrap_text.cc help.cc region_summary.cc short_names.cc profile.cc bench_latency.cc
+Covers: cli/text/ wrap_text.cc short_names.cc
+cli/usage/ help.cc
+cli/commands/ region_summary.cc bench_latency.cc
+cli/results/ profile.cc
 """
 
 import fcntl

@@ -1,8 +1,14 @@
 """Every command of the command line, as a user types it.
 
-Covers: cli/ check.cc compile.cc compile_options.cc devices.cc explain.cc files.cc inputs.cc main.cc npy.cc
-npy_header.cc print.cc progress.cc run.cc trace.cc
-src/compile/ assign_arenas.cc program_source.cc report.cc
+Covers: cli/commands/ check.cc compile.cc devices.cc explain.cc run.cc
+cli/usage/ compile_options.cc
+cli/system/ files.cc
+cli/inputs/ inputs.cc npy.cc npy_header.cc
+cli/ main.cc
+cli/text/ print.cc progress.cc
+cli/results/ trace.cc
+src/compile/ assign_arenas.cc program_source.cc
+src/report/ report.cc
 backends/kernels/ kernel_library.cc load.cc target.cc
 src/target/ absent_target.cc
 registry/ backend_registry.cc halide_absent.cc halide_present.cc onnxruntime_target.cc run_backends.cc

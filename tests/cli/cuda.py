@@ -2,7 +2,8 @@
 load, launches have the right arguments, errors are told; what kernels compute is only checked on a real device. NVIDIA's
 own assembler takes every program.
 
-Covers: src/device/ cuda_api.cc cuda_devices.cc cuda_executor.cc cuda_programs.cc cuda_space.cc launched_region.h
+Covers: src/device/cuda/ api.cc devices.cc executor.cc programs.cc space.cc
+src/device/ launched_region.h
 """
 
 import os

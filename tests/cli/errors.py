@@ -1,7 +1,8 @@
 """Bad input of every kind: one `error: ...` line that says what, where and what to do; never a crash, never half a file.
 
-Covers: cli/ files.cc main.cc src/base/ cpu_level.cc output_file.cc regular_file.cc src/import/ import_model.cc
-src/plan/place/ unsupported_nodes.cc src/program/ read_program.cc src/runtime/ bind_arguments.cc
+Covers: cli/ main.cc cli/system/ files.cc src/base/ cpu_level.cc src/base/files/ output_file.cc regular_file.cc
+src/import/ import_model.cc src/plan/place/ unsupported_nodes.cc src/program/ read_program.cc
+src/runtime/ bind_arguments.cc
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """What `explain` says: as text, as JSON, as a picture. Its page: explain_html.py.
 
-Covers: src/compile/ explain_dot.cc explain_function.cc explain_program.cc explain_text.cc explain_times.cc
-cli/ explain.cc
+Covers: src/report/ explain_dot.cc explain_function.cc explain_program.cc explain_text.cc explain_times.cc
+cli/commands/ explain.cc
 """
 
 import shutil

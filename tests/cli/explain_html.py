@@ -1,6 +1,6 @@
 """The page of `explain --html`: it is whole in itself, shows each node once, escapes names, and works on a phone.
 
-Covers: src/compile/ explain_html.cc explain_svg.cc html_table.cc html_text.cc layer_layout.cc
+Covers: src/report/ explain_html.cc explain_svg.cc html_table.cc html_text.cc layer_layout.cc
 """
 
 import html.parser
@@ -223,7 +223,7 @@ def test_the_same_page_in_python(tmp_path):
 
 def test_texts_have_contrast():
     """WCAG 2.2, 1.4.3 (4.5:1 for text) and 1.4.11 (3:1 for the borders of boxes), light and dark."""
-    style = (SOURCE / "src/compile/explain_page.css").read_text()
+    style = (SOURCE / "src/report/explain_page.css").read_text()
     schemes = [
         dict(re.findall(r"--([\w-]+): (#\w{6});", part))
         for part in re.findall(r":root \{(.*?)\}", style, re.DOTALL)

@@ -1,6 +1,6 @@
 """Files that are taken for models or programs by mistake: the error says what they are, and the way out.
 
-Covers: src/base/ file_kind.cc
+Covers: src/base/files/ file_kind.cc
 src/import/ import_model.cc
 src/program/ read_program.cc
 """

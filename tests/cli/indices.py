@@ -1,7 +1,7 @@
 """Models whose inputs are indices, as token ids are: what is filled is valid, and what is not is an error.
 
 Covers: src/passes/ index_limits.cc
-cli/ inputs.cc
+cli/inputs/ inputs.cc
 src/measure/ benchmark_subject.cc check_model.cc other_inputs.cc
 """
 

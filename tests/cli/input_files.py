@@ -1,7 +1,7 @@
 """Inputs as .npz, raw bytes, PNG and JPEG: the same values as the arrays that were saved, and one clear error for damaged
 files and files that do not fit.
 
-Covers: cli/ input_file.cc model_inputs.cc npz.cc picture.cc picture_tensor.cc
+Covers: cli/inputs/ input_file.cc model_inputs.cc npz.cc picture.cc picture_tensor.cc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Inputs that do not fit, and damaged .npy files: one `error: ...` line that says what, where and what to do.
 
-Covers: cli/ inputs.cc npy.cc npy_header.cc
+Covers: cli/inputs/ inputs.cc npy.cc npy_header.cc
 """
 
 import struct

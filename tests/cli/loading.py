@@ -1,6 +1,7 @@
 """A plan whose framework takes minutes to load it, or ends its process, is left out of the comparison: the compile goes on.
 
-Covers: src/base/ worker_process.cc src/measure/ limit_loading.cc
+Covers: src/base/code/ worker_process.cc
+src/measure/ limit_loading.cc
 registry/ load_worker.cc
 src/compile/ compile_regions.cc measure_plans.cc
 """

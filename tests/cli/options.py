@@ -1,6 +1,6 @@
 """Every option of the command line is a field in C, a member in C++ and a parameter in Python, and the other way around.
 
-Covers: cli/ compile_options.cc
+Covers: cli/usage/ compile_options.cc
 """
 
 import inspect

@@ -1,6 +1,8 @@
 """Pipelines on the command line: stages of a JSON file, their report and their trace.
 
-Covers: cli/ run_pipeline.cc frame_source.cc input_folder.cc pipeline_page.cc pipeline_trace.cc trace_file.cc outputs.cc
+Covers: cli/commands/ run_pipeline.cc
+cli/inputs/ frame_source.cc input_folder.cc
+cli/results/ pipeline_page.cc pipeline_trace.cc trace_file.cc outputs.cc
 """
 
 import json

@@ -1,8 +1,12 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/compile/ device_choice.cc src/plan/choose/ find_alternatives.cc src/plan/costs/ find_segments.cc predict_plan.cc
-price_segments.cc segment_times.cc src/plan/partition/ is_work.cc src/plan/place/ mix_backends.cc schedule_placement.cc
-src/measure/ time_link.cc src/device/ declared_times.cc
+Covers: src/compile/ device_choice.cc
+src/plan/choose/ find_alternatives.cc
+src/plan/costs/ find_segments.cc predict_plan.cc price_segments.cc segment_times.cc
+src/plan/partition/ is_work.cc
+src/plan/place/ mix_backends.cc schedule_placement.cc
+src/measure/ time_link.cc
+src/device/sim/ declared_times.cc
 """
 
 import json

@@ -1,7 +1,11 @@
 """Devices of plug-ins through the command line: the toy NPU of examples/07_your_own_device in plans with our kernels, where
 plug-ins are found, and what is said where one is missing or goes wrong.
 
-Covers: src/plugin/ plugin_options.cc one_line.cc cli/ plugins.cc registry/ backend_registry.cc run_backends.cc src/api/ all_devices.cc src/compile/ refused_regions.cc
+Covers: src/plugin/ plugin_options.cc one_line.cc
+cli/usage/ plugins.cc
+registry/ backend_registry.cc run_backends.cc
+src/api/ all_devices.cc
+src/compile/ refused_regions.cc
 """
 
 import contextlib

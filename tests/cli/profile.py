@@ -1,6 +1,7 @@
 """run --profile and bench --profile: what the time goes to.
 
-Covers: cli/ profile.cc short_names.cc
+Covers: cli/results/ profile.cc
+cli/text/ short_names.cc
 src/runtime/ kernel_notes.cc profile_session.cc
 src/compile/ kernel_notes.cc
 src/api/ profile_api.cc

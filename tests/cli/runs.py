@@ -1,6 +1,7 @@
 """intarsia run of models, which are compiled first, and of folders of inputs.
 
-Covers: cli/ run.cc run_folder.cc run_work.cc temporary_folder.cc
+Covers: cli/commands/ run.cc run_folder.cc run_work.cc
+cli/system/ temporary_folder.cc
 """
 
 import json

@@ -1,6 +1,7 @@
 """Completion in shells, as they do it, and the manual pages.
 
-Covers: cli/ shell.cc completion.cc command_table.cc manual.cc
+Covers: cli/commands/ shell.cc
+cli/usage/ completion.cc command_table.cc manual.cc
 """
 
 import os

@@ -1,6 +1,7 @@
 """A model cut into models of their own: `intarsia split`, and the pipeline of what they compile to.
 
-Covers: cli/ split.cc src/compile/ split_model.cc
+Covers: cli/commands/ split.cc
+src/compile/ split_model.cc
 """
 
 import intarsia

@@ -1,6 +1,8 @@
 """Programs with stages on the command line: cut by hand or by the planner, told, saved in plans, and refused.
 
-Covers: cli/ compile.cc src/api/ read_request.cc src/compile/ report.cc explain_text.cc
+Covers: cli/commands/ compile.cc
+src/api/ read_request.cc
+src/report/ report.cc explain_text.cc
 """
 
 import json

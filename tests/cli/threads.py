@@ -1,6 +1,6 @@
 """How many threads a run has if nobody says: one for each core of the process, in every command and in Python.
 
-Covers: cli/ cores.cc
+Covers: cli/system/ cores.cc
 src/api/ read_request.cc
 src/runtime/ bind_program.cc
 """

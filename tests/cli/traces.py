@@ -1,6 +1,6 @@
 """What the other tests read traces with refuses those that a viewer would not show right.
 
-Covers: cli/ trace.cc trace_file.cc
+Covers: cli/results/ trace.cc trace_file.cc
 """
 
 import copy

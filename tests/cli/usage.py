@@ -1,6 +1,6 @@
 """Command lines that no command takes: the error names the word that is wrong and what it may have been meant to be.
 
-Covers: cli/ nearest_name.cc wrong_usage.cc
+Covers: cli/usage/ nearest_name.cc wrong_usage.cc
 """
 
 import pytest

@@ -1,6 +1,7 @@
 """-q and -v of every command: only what was asked for, or all that the report knows. --json is not changed.
 
-Covers: cli/ progress.cc compile_details.cc
+Covers: cli/text/ progress.cc
+cli/commands/ compile_details.cc
 """
 
 import os

@@ -1,7 +1,8 @@
 // Function link_objects, and the code of a program linked by it.
 //
 // Covers: src/compile/ link_objects.cc
-// src/base/ loaded_code.cc temporary_file.cc
+// src/base/code/ loaded_code.cc
+// src/base/files/ temporary_file.cc
 #include "compile/link_objects.h"
 
 #include <elf.h>

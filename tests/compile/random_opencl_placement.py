@@ -4,7 +4,7 @@ backend gives.
 Each graph comes from its seed alone; a failure names it: pytest tests/compile/random_opencl_placement.py -k seed_17. Skipped
 where there is no device.
 
-Covers: src/device/ opencl_executor.cc opencl_space.cc
+Covers: src/device/opencl/ executor.cc space.cc
 src/runtime/ prepared_function.cc
 """
 

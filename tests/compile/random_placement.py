@@ -3,8 +3,11 @@ gives, and limits of memory hold.
 
 Each graph comes from its seed alone; a failure names it: pytest tests/compile/random_placement.py -k seed_17
 
-Covers: src/compile/ build_function.cc choose_targets.cc compile_model.cc compile_regions.cc emit_program.cc pass_runner.cc
-src/plan/partition/ insert_copies.cc partition_graph.cc src/plan/place/ place_nodes.cc src/device/ sim_executor.cc
+Covers: src/compile/ build_function.cc choose_targets.cc compile_model.cc compile_regions.cc emit_program.cc
+pass_runner.cc
+src/plan/partition/ insert_copies.cc partition_graph.cc
+src/plan/place/ place_nodes.cc
+src/device/sim/ executor.cc
 """
 
 import os

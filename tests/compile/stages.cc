@@ -4,8 +4,8 @@
 // Covers: src/compile/ build_function.cc emit_program.cc compile_model.cc program_memory.cc
 #include "backends/reference/load.h"
 #include "backends/reference/target.h"
-#include "compile/explanation.h"
 #include "plan/choose/plan_file.h"
+#include "report/explanation.h"
 #include "tests/support/staged_model.h"
 
 namespace intarsia {

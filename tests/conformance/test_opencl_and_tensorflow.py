@@ -1,6 +1,6 @@
 """TensorFlow and an OpenCL driver in one process, in both orders: each has an LLVM of its own. Skipped where there is no device.
 
-Covers: src/device/ opencl_api.cc
+Covers: src/device/opencl/ api.cc
 """
 
 import subprocess

@@ -1,6 +1,8 @@
 // Simulated device: its name, its speed, its counts.
 //
-// Covers: src/device/ declared_times.cc devices.cc memory_space.cc sim_executor.cc
+// Covers: src/device/sim/ declared_times.cc executor.cc
+// src/device/by_name/ devices.cc
+// src/device/ memory_space.cc
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -10,8 +12,8 @@
 #include <mutex>
 #include <thread>
 
-#include "device/devices.h"
-#include "device/sim_executor.h"
+#include "device/by_name/devices.h"
+#include "device/sim/executor.h"
 #include "tests/support/runtime_support.h"
 
 namespace intarsia::test {

@@ -1,8 +1,7 @@
 // OpenCL device: its memory, copies, launches, and the errors of each. Skipped where there is none.
 //
-// Covers: src/base/ cache_folder.cc
-// src/device/ opencl_api.cc opencl_binaries.cc opencl_devices.cc opencl_executor.cc opencl_launcher.cc
-// opencl_programs.cc opencl_space.cc
+// Covers: src/base/files/ cache_folder.cc
+// src/device/opencl/ api.cc binaries.cc devices.cc executor.cc launcher.cc programs.cc space.cc
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,9 +16,9 @@
 #include <thread>
 
 #include "base/digest.h"
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 #include "device/launcher.h"
-#include "device/opencl_programs.h"
+#include "device/opencl/programs.h"
 #include "tests/support/runtime_support.h"
 #include "tests/support/test_folder.h"
 

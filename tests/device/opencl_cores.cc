@@ -1,12 +1,13 @@
 // OpenCL device whose cores are the processor's, pinned to some of them. PoCL's `pthread` device has threads,
 // its `basic` device computes in the caller's. Skipped where there is none.
 //
-// Covers: src/device/ opencl_cores.cc opencl_executor.cc devices.cc
+// Covers: src/device/opencl/ cores.cc executor.cc
+// src/device/by_name/ devices.cc
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 #include "tests/support/thread_cores.h"
 
 namespace intarsia::test {

@@ -2,7 +2,7 @@
 // from a layer between the loader and the drivers. Skipped where there is no device or the loader has no
 // layers.
 //
-// Covers: src/device/ opencl_executor.cc opencl_space.cc opencl_devices.cc
+// Covers: src/device/opencl/ executor.cc space.cc devices.cc
 #include "tests/support/opencl_faults.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 #include "device/launcher.h"
 
 namespace intarsia::test {

@@ -1,7 +1,7 @@
 // OpenCL device that several threads use at once. This is hard for PoCL's `basic` device: it runs a command
 // in the thread that enqueues it, and waits for no other. Skipped where there is none.
 //
-// Covers: src/device/ opencl_queues.cc opencl_space.cc opencl_executor.cc
+// Covers: src/device/opencl/ queues.cc space.cc executor.cc
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "device/devices.h"
+#include "device/by_name/devices.h"
 #include "device/launcher.h"
-#include "device/opencl_queues.h"
+#include "device/opencl/queues.h"
 
 namespace intarsia::test {
 namespace {

@@ -3,7 +3,8 @@
 //
 // Covers: src/import/ import_onnx.cc onnx_attributes.cc onnx_messages.cc onnx_subgraph.cc onnx_tensor.cc
 // size_expressions.cc
-// src/base/ mapped_file.cc utf8.cc
+// src/base/files/ mapped_file.cc
+// src/base/ utf8.cc
 #include "import/import_onnx.h"
 
 #include <gtest/gtest.h>

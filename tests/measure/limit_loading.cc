@@ -1,12 +1,13 @@
 // Loading of programs that may take too long, in processes that can be ended.
 //
 // Covers: src/measure/ limit_loading.cc
-// src/base/ worker_process.cc registry/ load_worker.cc
+// src/base/code/ worker_process.cc
+// registry/ load_worker.cc
 #include "measure/limit_loading.h"
 
 #include <gtest/gtest.h>
 
-#include "base/worker_process.h"
+#include "base/code/worker_process.h"
 
 namespace intarsia {
 namespace {

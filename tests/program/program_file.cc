@@ -1,8 +1,9 @@
 // Program file: written completely or not at all, with the same bytes every time; no damage goes unnoticed.
 //
-// Covers: src/program/ cpu_features_generic.cc cpu_features_x86_64.cc print_program.cc
-// read_program.cc verify_machine.cc write_program.cc
-// src/base/ digest.cc output_file.cc
+// Covers: src/program/ cpu_features_generic.cc cpu_features_x86_64.cc print_program.cc read_program.cc
+// verify_machine.cc write_program.cc
+// src/base/ digest.cc
+// src/base/files/ output_file.cc
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

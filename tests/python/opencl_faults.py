@@ -2,7 +2,7 @@
 works, and that another device takes its place. Faults come from a layer between the loader and the drivers. Skipped where
 there is no device.
 
-Covers: src/device/ opencl_executor.cc
+Covers: src/device/opencl/ executor.cc
 src/runtime/ bind_program.cc
 """
 

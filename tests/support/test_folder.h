@@ -1,7 +1,7 @@
 // Folder that tests write to.
 #pragma once
 
-#include "base/temporary_folder.h"
+#include "base/files/temporary_folder.h"
 
 namespace intarsia::test {
 

@@ -1,7 +1,7 @@
 // Thread team with workers of its own, if need be more than the machine has cores.
 #pragma once
 
-#include "base/thread_pool.h"
+#include "base/threads/thread_pool.h"
 
 namespace intarsia::test {
 

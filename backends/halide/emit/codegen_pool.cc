@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "backends/halide/emit/message_stream.h"
-#include "base/worker_process.h"
+#include "base/code/worker_process.h"
 
 namespace intarsia::halide {
 namespace {

@@ -10,7 +10,7 @@
 #include "backends/halide/build/compile_kernel.h"
 #include "backends/halide/emit/kernel_message.h"
 #include "backends/halide/emit/message_stream.h"
-#include "base/worker_process.h"
+#include "base/code/worker_process.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "backends/halide/abi/halide_abi.h"
-#include "base/thread_pool.h"
+#include "base/threads/thread_pool.h"
 #include "device/launcher.h"
 
 namespace intarsia::halide {

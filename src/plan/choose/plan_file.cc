@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/files/output_file.h"
 #include "base/json_values.h"
-#include "base/output_file.h"
 
 namespace intarsia {
 namespace {

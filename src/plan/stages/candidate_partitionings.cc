@@ -6,7 +6,7 @@
 #include <numeric>
 #include <ranges>
 
-#include "base/core_set.h"
+#include "base/threads/core_set.h"
 #include "plan/stages/split_stages.h"
 
 namespace intarsia {

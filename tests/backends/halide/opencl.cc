@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "backends/halide/target.h"
-#include "device/devices.h"
-#include "device/opencl_devices.h"
+#include "device/by_name/devices.h"
+#include "device/opencl/devices.h"
 #include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
 

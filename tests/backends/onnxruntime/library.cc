@@ -1,7 +1,8 @@
 // Search for ONNX Runtime, and the error if it is missing.
 //
 // Covers: backends/onnxruntime/ ort_library.cc
-// src/base/ foreign_library.cc own_file.cc
+// src/base/code/ foreign_library.cc
+// src/base/files/ own_file.cc
 #include <gtest/gtest.h>
 
 #include "backends/onnxruntime/ort_session.h"

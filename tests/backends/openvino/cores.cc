@@ -1,12 +1,12 @@
 // Regions of OpenVINO on a core set: its threads stay there, and a process has one set.
 //
 // Covers: backends/openvino/ load.cc ov_library.cc
-// src/base/ pool_cores.cc
+// src/base/threads/ pool_cores.cc
 #include <atomic>
 #include <thread>
 
-#include "base/core_set.h"
-#include "base/pool_cores.h"
+#include "base/threads/core_set.h"
+#include "base/threads/pool_cores.h"
 #include "tests/backends/openvino/graphs.h"
 #include "tests/support/thread_cores.h"
 

@@ -2,7 +2,10 @@
 // and the order in which things are released.
 //
 // Covers: backends/plugin/ compiled_sink.cc declared_region.cc load.cc plugin_blob.cc plugin_buffers.cc
-// target.cc src/device/ plugin_device.cc plugin_space.cc sleep_until.cc src/plugin/ plugin_call.cc
+// target.cc
+// src/device/plugin/ device.cc space.cc
+// src/device/ sleep_until.cc
+// src/plugin/ plugin_call.cc
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +17,8 @@
 #include "backends/plugin/target.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "device/devices.h"
-#include "device/plugin_device.h"
+#include "device/by_name/devices.h"
+#include "device/plugin/device.h"
 #include "graph/parse_graph.h"
 #include "plugin/loaded_plugins.h"
 #include "runtime/session.h"

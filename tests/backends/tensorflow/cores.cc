@@ -1,10 +1,10 @@
 // Regions of TensorFlow on a core set: its threads stay there, and a process has one set.
 //
 // Covers: backends/tensorflow/ load.cc tf_session.cc
-// src/base/ pool_cores.cc
+// src/base/threads/ pool_cores.cc
 #include "backends/tensorflow/load.h"
 #include "backends/tensorflow/target.h"
-#include "base/core_set.h"
+#include "base/threads/core_set.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 #include "tests/support/region_support.h"

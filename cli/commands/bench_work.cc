@@ -1,0 +1,85 @@
+#include "cli/commands/bench_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/inputs/npy.h"
+#include "cli/system/cores.h"
+
+Json compile_for_bench(const std::string& model, const std::string& program, intarsia::CompileOptions compile,
+                       double from, double to, const ShowProgress& progress) {
+  compile.progress = [&](const std::string& phase, int done, int total) {
+    progress(phase, from + (to - from) * static_cast<double>(done) / total);
+  };
+  return Json::parse(intarsia::Compiler::get().compile(model, program, compile));
+}
+
+Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOptions& compile,
+                        const TemporaryFolder& folder, const ShowProgress& progress) {
+  Subject subject{
+      options.is_program ? options.path : folder / "program.so", options.model, 1, {}, {}, nullptr};
+  if (!options.is_program)
+    subject.compiled = compile_for_bench(options.path, subject.program, compile, 0, compiled_at, progress);
+  const auto program = intarsia::Program::load(subject.program);
+  intarsia_program_info info{};
+  info.struct_size = sizeof(info);
+  intarsia::detail::check(intarsia_program_describe(program.get(), &info));
+  if (subject.model.empty()) subject.model = info.model_path;
+  subject.threads = threads_of_run(options.compile.threads, info.threads);
+  const std::vector<intarsia::Function> functions = program.functions();
+  if (functions.size() != 1)
+    throw intarsia::Error(
+        fmt::format("{}: has {} functions; bench times programs with one", options.path, functions.size()));
+  subject.function = functions[0].name;
+  subject.inputs = functions[0].inputs;
+  if (subject.model.empty() && !options.against.empty())
+    throw intarsia::Error(options.path +
+                          ": does not say which model it was compiled from; name it with --model");
+  return subject;
+}
+
+Work make_work(const BenchOptions& options, const Subject& subject, const Json& inputs,
+               const TemporaryFolder& folder) {
+  return {subject.program,
+          subject.threads,
+          inputs,
+          folder / "outputs",
+          subject.function,
+          options.compile.op_libraries,
+          {}};
+}
+
+Json write_inputs(const InputValues& values, const TemporaryFolder& folder) {
+  Json files = Json::array();
+  for (const intarsia_tensor& tensor : values.tensors()) {
+    const std::string file = folder / fmt::format("input{}.npy", files.size());
+    write_npy(file, tensor);
+    files.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"file", file}});
+  }
+  return files;
+}
+
+Json compare_outputs(const Json& ours, const Json& theirs) {
+  if (ours.size() != theirs.size())
+    throw intarsia::Error(fmt::format("has {} outputs, intarsia {}", theirs.size(), ours.size()));
+  Json compared = Json::array();
+  for (size_t i = 0; i < ours.size(); ++i) {
+    Array a = read_npy(ours[i]["file"], ours[i]["dtype"]),
+          b = read_npy(theirs[i]["file"], theirs[i]["dtype"]);
+    const intarsia::View actual = a.view(), reference = b.view();
+    const std::string name = ours[i]["name"];
+    const auto report = intarsia::Compiler::get().compare(intarsia::detail::tensor(name, actual),
+                                                          intarsia::detail::tensor(name, reference));
+    compared.push_back(Json::parse(report.json));
+  }
+  return compared;
+}
+
+double largest_difference(const Json& result) {
+  double difference = 0;
+  if (result["outputs"].is_null()) return difference;
+  for (const Json& output : result["outputs"])
+    if (!output["max_rel"].is_null()) difference = std::max(difference, output["max_rel"].get<double>());
+  return difference;
+}

@@ -1,0 +1,60 @@
+// Parts that the modes of bench share: the subject, its inputs, and comparing outputs.
+#pragma once
+
+#include <functional>
+#include <intarsia/intarsia_compile.hpp>
+
+#include "cli/commands/contender.h"
+#include "cli/inputs/inputs.h"
+#include "cli/results/profile.h"
+#include "cli/system/temporary_folder.h"
+#include "cli/text/progress.h"
+
+struct BenchOptions {
+  std::string path, model, mode = "latency";
+  InputOptions inputs;
+  std::vector<std::string> against;
+  double seconds = 10;
+  bool is_program = false;  // whether `path` names a program
+  bool json = false;
+  ProfileOptions profile;
+  Verbosity verbosity = Verbosity::normal;
+  intarsia::CompileOptions compile;
+};
+
+/// Callback that gets the current phase and the finished part of all work, 0 to 1.
+using ShowProgress = std::function<void(const std::string& phase, double part)>;
+
+/// Measures in one mode and returns its report (docs/json.md); the print functions format it for people.
+Json bench_latency(const BenchOptions& options, const ShowProgress& progress);
+std::string print_latency(const Json& report, const BenchOptions& options);
+Json bench_throughput(const BenchOptions& options, const ShowProgress& progress);
+std::string print_throughput(const Json& report, const BenchOptions& options);
+
+/// Rough parts of a bench's time: until the model is compiled, and until all runtimes have opened it.
+constexpr double compiled_at = 0.4, opened_at = 0.5;
+
+/// Program to time, compiled first from a model (into `folder`) if need be, and the model that it was
+/// compiled from.
+struct Subject {
+  std::string program, model;
+  int threads = 1;
+  std::string function;  // signature of a SavedModel
+  std::vector<intarsia::Argument> inputs;
+  Json compiled;  // report of compile; null for a program
+};
+Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOptions& compile,
+                        const TemporaryFolder& folder, const ShowProgress& progress);
+/// Compiles `model` to `program` and returns the report of compile. Progress goes from `from` to `to`.
+Json compile_for_bench(const std::string& model, const std::string& program, intarsia::CompileOptions compile,
+                       double from, double to, const ShowProgress& progress);
+/// Returns the work of opening the program.
+Work make_work(const BenchOptions& options, const Subject& subject, const Json& inputs,
+               const TemporaryFolder& folder);
+
+/// Writes the inputs as files for the contenders' processes.
+Json write_inputs(const InputValues& values, const TemporaryFolder& folder);
+/// Returns the differences of a contender's outputs from those of the first.
+Json compare_outputs(const Json& ours, const Json& theirs);
+/// Returns the largest difference in an entry of `results`; 0 for the first.
+double largest_difference(const Json& result);

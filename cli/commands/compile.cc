@@ -1,0 +1,270 @@
+// intarsia compile
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <intarsia/intarsia_compile.hpp>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/compile_details.h"
+#include "cli/commands/region_summary.h"
+#include "cli/system/interrupt.h"
+#include "cli/text/print.h"
+#include "cli/text/progress.h"
+#include "cli/text/wrap_text.h"
+#include "cli/usage/compile_options.h"
+#include "cli/usage/help.h"
+
+namespace {
+
+struct CompileOptions {
+  std::string model, program;
+  bool json = false;
+  Verbosity verbosity = Verbosity::normal;
+  intarsia::CompileOptions compile;
+};
+
+std::string print_ms(const Json& time) {
+  return time.is_null() ? "?" : fmt::format("{:.3g} ms", time.get<double>());
+}
+
+/// Formats the shipped plan: "2 regions dissolved: 0.81 ms (as placed 1.2 ms, all in onnxruntime 0.9 ms)".
+std::string print_plan(const Json& report) {
+  const Json& plan = report["plan"];
+  if (!plan["disabled_reason"].is_null())
+    return fmt::format("as placed, not compared with others: {}", plan["disabled_reason"].get<std::string>());
+  const std::string shipped = plan["shipped"];
+  std::string text = shipped == "as_placed"   ? "as placed"
+                     : shipped == "mixed"     ? "mixed"
+                     : shipped == "dissolved" ? count_of(plan["dissolved_regions"], "region") + " dissolved"
+                                              : "all in " + plan["backend"].get<std::string>();
+  std::string others = shipped == "as_placed" ? "" : "as placed " + print_ms(plan["as_placed_ms"]);
+  for (const auto& [backend, time] : report["single_backend_ms"].items()) {
+    if (plan["backend"] != backend)
+      others += fmt::format("{}all in {} {:.3g} ms", others.empty() ? "" : ", ", backend, time.get<double>());
+  }
+  text += ": " + print_ms(report["measured_ms"]);
+  return others.empty() ? text : fmt::format("{} ({})", text, others);
+}
+
+std::string join(const Json& texts) {
+  std::string joined;
+  for (const Json& text : texts) joined += (joined.empty() ? "" : ", ") + text.get<std::string>();
+  return joined;
+}
+
+/// Formats the time that each stage takes per frame, and the reasons for these stages.
+std::string print_stages(const Json& report) {
+  std::string text;
+  size_t number = 0;
+  for (const Json& stage : report["stages"])
+    text += fmt::format("  stage {:<3} {}: {}, predicted {}, measured {}\n", number++,
+                        join(stage["executors"]), count_of(stage["regions"].size(), "region"),
+                        print_ms(stage["predicted_ms"]), print_ms(stage["measured_ms"]));
+  const Json& throughput = report["throughput"];
+  if (throughput.is_null()) return text;
+  text +=
+      fmt::format("  pipeline  {}: a frame every {}, measured {}", throughput["chosen"].get<std::string>(),
+                  print_ms(throughput["predicted_ms"]), print_ms(throughput["measured_ms"]));
+  if (!throughput["bound_ms"].is_null()) {
+    const double bound = throughput["bound_ms"], predicted = throughput["predicted_ms"].is_null()
+                                                                 ? bound
+                                                                 : throughput["predicted_ms"].get<double>();
+    text += fmt::format("; none takes less than {:.3g} ms (gap {:.1f}%)", bound,
+                        bound > 0 ? 100 * std::max(predicted / bound - 1, 0.0) : 0.0);
+  }
+  if (throughput["nudged"].get<int>() > 0) text += "; cuts were moved to where timed stages are equal";
+  text += "\n";
+  for (const Json& other : throughput["compared"])
+    text += fmt::format("  compared  {}: a frame every {}\n", other["name"].get<std::string>(),
+                        print_ms(other["predicted_ms"]));
+  if (!throughput["guessed_reason"].is_null())
+    text += fmt::format("  note      times of parts are estimates: {}\n",
+                        throughput["guessed_reason"].get<std::string>());
+  return text;
+}
+
+/// Formats the memory use of a slot whose memory has a limit.
+std::string print_memory(const Json& slot) {
+  const Json& memory = slot["memory"];
+  if (memory["limit_bytes"].is_null() || memory["arena_bytes"].is_null()) return "";
+  return fmt::format("  memory    {}: constants {}, working memory {}, at most {}\n",
+                     slot["name"].get<std::string>(), print_bytes(memory["constants_bytes"]),
+                     print_bytes(memory["arena_bytes"]), print_bytes(memory["limit_bytes"]));
+}
+
+/// Formats the cost of a missing library, as far as known: ": 39.2 times slower; reference is an interpreter,
+/// and slow".
+std::string compare_alternative(const Json& other, const Json& preferred_ms) {
+  const Json& time = other["measured_ms"];
+  const bool is_known = !time.is_null() && !preferred_ms.is_null() && preferred_ms.get<double>() > 0;
+  const double ratio = is_known ? time.get<double>() / preferred_ms.get<double>() : 0;
+  std::string text;
+  if (ratio >= 1.05) text = fmt::format(": {:.3g} times slower", ratio);
+  if (other["targets"].get<std::string>().find("reference@") != std::string::npos)
+    text += "; reference is an interpreter, and slow";
+  return text;
+}
+
+/// Formats a note on a plan that is faster than the one that ships.
+std::string print_passed_over(const Json& plan) {
+  if (plan.is_null() || plan["passed_over"].is_null()) return "";
+  const Json& other = plan["passed_over"];
+  return fmt::format("  note      {} took {}, too little less to need a library: --prefer fastest takes it\n",
+                     other["backends"].get<std::string>(), print_ms(other["ms"]));
+}
+
+/// Formats what one function takes, returns, and runs on. `explained`: see region_summary.h.
+std::string print_function(const Json& report, const std::string& explained, bool is_verbose) {
+  std::string text;
+  for (const Json& port : report["inputs"])
+    text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
+  for (const Json& port : report["outputs"])
+    text += fmt::format("  output    {}: {}\n", port["name"].get<std::string>(), print_type(port));
+  for (const Json& device : report["devices"]) {
+    if (device["why_not"].is_null() || report["kernels"].is_null()) continue;
+    text += fmt::format("  not used  {}: {}\n", device["device"].get<std::string>(),
+                        device["why_not"].get<std::string>());
+  }
+  for (const Json& symbol : report["symbols"]) {
+    if (!symbol["by_default"].get<bool>()) continue;
+    text += fmt::format("  note      the size '{}' is open and became 1; set it with --shape\n",
+                        symbol["symbol"].get<std::string>());
+  }
+  for (const Json& slot : report["slots"]) text += print_memory(slot);
+  text += print_regions(report, explained, is_verbose) + print_copies(report);
+  if (!report["plan"].is_null() && !report["kernels"].is_null() && report["throughput"].is_null())
+    text += fmt::format("  plan      {}\n", print_plan(report));
+  if (!report["plan"].is_null()) {
+    for (const auto& [runner, why] : report["plan"]["faults"].items())
+      text += fmt::format("  left out  {}: {}\n", runner, why.get<std::string>());
+  }
+  for (const Json& region : report["refused_regions"])
+    text += fmt::format("  refused   {} of {} on {} from '{}': {}\n", region["left_out"].get<size_t>(),
+                        count_of(region["nodes"].get<size_t>(), "node"), region["target"].get<std::string>(),
+                        region["first"].get<std::string>(), region["why"].get<std::string>());
+  for (const Json& note : report["notes"]) text += fmt::format("  note      {}\n", note.get<std::string>());
+  text += print_passed_over(report["plan"]) + print_stages(report);
+  for (const Json& other : report["alternatives"]) {
+    const Json& time = other["measured_ms"];
+    text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing{}\n",
+                        other["targets"].get<std::string>(),
+                        time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()),
+                        compare_alternative(other, report["measured_ms"]));
+  }
+  if (is_verbose) text += print_details(report);
+  return text;
+}
+
+void print_compile_report(const Json& report, bool is_verbose) {
+  const bool stopped = report["kernels"].is_null();
+  const bool is_written = !report["program"].is_null();
+  const std::string model = report["model"];
+  const std::string explained = is_written ? report["program"].get<std::string>() : model;
+  fmt::print("{}\n", is_written ? model + " -> " + explained : model + ": no program was written");
+  std::string text;
+  if (report.contains("functions")) {
+    for (const Json& function : report["functions"])
+      text += fmt::format("function {}\n{}", function["function"].get<std::string>(),
+                          print_function(function, explained, is_verbose));
+  } else {
+    text += print_function(report, explained, is_verbose);
+  }
+  if (!stopped) {
+    text += fmt::format("  runs      on {}\n", count_of(report["threads"].get<size_t>(), "thread"));
+    text += fmt::format("  constants {} (of the model: {}), working memory {}\n",
+                        print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
+                        print_bytes(report["arena_bytes"]));
+  }
+  if (!report["size"].is_null())
+    text += fmt::format("  size      {}\n", report["size"]["text"].get<std::string>());
+  const Json& tuning = report["tuning"];
+  if (!stopped && !tuning["disabled_reason"].is_null())
+    text += fmt::format("  kernels   chosen by formula: {}\n", tuning["disabled_reason"].get<std::string>());
+  else if (tuning["measured"].get<int>() + tuning["remembered"].get<int>() > 0)
+    text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
+                        tuning["measured"].get<int>() + tuning["remembered"].get<int>(),
+                        tuning["measured"].get<int>());
+  for (const Json& kernel : report["code_generation"]["given_up"])
+    text += fmt::format("  warning   computed another way: {}\n", kernel.get<std::string>());
+  const bool is_unsure = !report["plan"].is_null() && report["plan"]["unsure"].get<bool>();
+  if (is_unsure || tuning["disturbed"].get<int>() > 0)
+    text +=
+        "  warning   this machine is busy: times may be off and are not kept; compile again when it is "
+        "idle\n";
+  if (!tuning["warning"].is_null())
+    text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
+  text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
+  print_text(text, 12);
+}
+
+void compile(CompileOptions& options) {
+  if (options.program.empty())
+    options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
+  auto display = std::make_unique<ProgressDisplay>(options.verbosity);
+  options.compile.progress = [&](const std::string& phase, int done, int total) {
+    display->show(phase, static_cast<double>(done) / total);
+  };
+  // Standard output holds only the JSON object, if there is one.
+  options.compile.print = [&](const std::string& text) {
+    display->clear();
+    std::fputs(text.c_str(), options.json ? stderr : stdout);
+  };
+  const InterruptGuard guard(options.compile);
+  const std::string report =
+      intarsia::Compiler::get().compile(options.model, options.program, options.compile);
+  display.reset();
+  if (options.json) {
+    std::printf("%s\n", report.c_str());
+  } else if (options.verbosity != Verbosity::quiet) {
+    print_compile_report(Json::parse(report), options.verbosity == Verbosity::verbose);
+  }
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("compile", "Compile a model to a program");
+  auto options = std::make_shared<CompileOptions>();
+  command
+      ->add_option("model", options->model,
+                   "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")
+      ->required()
+      ->type_name("MODEL");
+  command
+      ->add_option("-o,--output", options->program,
+                   "The program to write (default: the model's name with .so, here)")
+      ->type_name("PROGRAM.so");
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
+  add_compile_options(*command, options->compile);
+  command->add_option("--save-plan", options->compile.save_plan, "Write where each node runs (docs/plans.md)")
+      ->type_name("PLAN.json")
+      ->group(help_group::placement);
+  command
+      ->add_flag("--strip-names", options->compile.strip_names,
+                 "Leave the names of the model's nodes out of the program")
+      ->group(help_group::code);
+  command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program")
+      ->group(help_group::insight);
+  command
+      ->add_option("--print-after", options->compile.print_after,
+                   "Print the result of the pass, or of a backend's step as in halide.fuse")
+      ->type_name("PASS")
+      ->allow_extra_args(false)
+      ->group(help_group::insight);
+  command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
+      ->type_name("PASS")
+      ->group(help_group::insight);
+  command->footer(
+      "Examples:\n"
+      "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"
+      "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
+      "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
+      "  intarsia compile net.onnx -d accel=sim:0,cpu --memory accel=64MB\n"
+      "  intarsia compile net.onnx -d cpu:0,cpu:1 --objective throughput\n"
+      "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
+      "An unknown PASS gives the list of passes.");
+  command->callback([options] { compile(*options); });
+}
