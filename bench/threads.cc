@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -73,8 +74,7 @@ class BusyProcess {
     if (child_ != 0) return;
     const std::string cores = CoreSet::of_this_thread().text();
     static_cast<void>(CoreSet::parse(cores.substr(cores.find_last_of("-+") + 1))->bind_this_thread());
-    for (volatile uint64_t i = 0;; i = i + 1) {
-    }
+    for (std::atomic<uint64_t> i = 0;;) i.fetch_add(1, std::memory_order_relaxed);
   }
   ~BusyProcess() {
     kill(child_, SIGKILL);

@@ -91,22 +91,6 @@ Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts) {
   return bytes;
 }
 
-/// Measures a plan as a program with this one function would.
-Result<std::vector<MemoryUse>> measure_plan(const FunctionParts& parts, ConstantDigests& digests) {
-  MemoryCounter counter(parts.problem.spaces.size(), digests);
-  for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
-    const uint32_t space = parts.problem.space_of_target[parts.plan.partition.regions[r].target];
-    for (const Tensor& constant : parts.regions.regions[r].constants)
-      counter.add_constant(space, constant.view());
-  }
-  const BuiltFunction built = TRY(build_function(parts, 0, 0));
-  for (ValueId id : built.constants)
-    counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
-  counter.add_arenas(built.function.arena_bytes);
-  if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts)));
-  return counter.take();
-}
-
 /// Memory that the functions of a program take, from its description.
 class DescribedMemory {
  public:
@@ -165,6 +149,21 @@ std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program) {
   return memory.take();
 }
 
+Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, ConstantDigests& digests) {
+  MemoryCounter counter(parts.problem.spaces.size(), digests);
+  for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
+    const uint32_t space = parts.problem.space_of_target[parts.plan.partition.regions[r].target];
+    for (const Tensor& constant : parts.regions.regions[r].constants)
+      counter.add_constant(space, constant.view());
+  }
+  const BuiltFunction built = TRY(build_function(parts, 0, 0));
+  for (ValueId id : built.constants)
+    counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
+  counter.add_arenas(built.function.arena_bytes);
+  if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts)));
+  return counter.take();
+}
+
 Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
                                                     const std::vector<ChosenStage>& stages) {
   std::vector<bool> is_new;
@@ -183,7 +182,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
     constants.measured += total_bytes(compiled.regions[r].constants);
     constants.estimated += total_bytes(constants_of(problem_.graph, region));
   }
-  return measure_plan({function_, problem_, plan, compiled, std::nullopt, {}, {}, stages}, digests_);
+  return measure_memory({function_, problem_, plan, compiled, std::nullopt, {}, {}, stages}, digests_);
 }
 
 CompiledRegion MemoryMeter::guess_region(const Partition& partition, size_t number) const {
@@ -218,7 +217,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::estimate(const Plan& plan) {
     growth[problem_.space_of_target[region.target]] += scale(constants_, region, bytes) - bytes;
   }
   std::vector<MemoryUse> uses =
-      TRY(measure_plan({function_, problem_, plan, regions, std::nullopt, {}}, digests_));
+      TRY(measure_memory({function_, problem_, plan, regions, std::nullopt, {}}, digests_));
   for (size_t space = 0; space < uses.size(); ++space) {
     const double bytes = static_cast<double>(uses[space].constants) + growth[space];
     uses[space].constants = static_cast<uint64_t>(std::max(bytes, 0.0));

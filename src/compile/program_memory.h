@@ -25,6 +25,9 @@ class ConstantDigests {
   std::map<std::pair<const void*, size_t>, uint64_t> known_;  // keyed by address and bytes
 };
 
+/// Returns the memory use of each space by a program with this one function, without describing it.
+Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, ConstantDigests& digests);
+
 /// Memory meter for plans of one function that are not part of a program yet. Its constructor arguments
 /// outlive it.
 class MemoryMeter {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compile/program_memory.h"
 #include "program/print_program.h"
 #include "report/explanation.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compile/compile_model.h"
-#include "program/program.h"
+#include "program/read_program.h"
 
 namespace intarsia {
 

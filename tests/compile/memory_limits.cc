@@ -191,7 +191,7 @@ struct RandomProblem {
       }
     }
     const std::string name = "main";
-    return *measure_memory({{name, problem, plan, regions, std::nullopt}}, digests);
+    return *measure_memory({name, problem, plan, regions, std::nullopt}, digests);
   }
 
   bool fits(const Plan& plan) {

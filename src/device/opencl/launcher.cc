@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/clock.h"
+
 namespace intarsia {
 
 OpenclKernels::~OpenclKernels() {

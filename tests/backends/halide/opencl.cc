@@ -36,7 +36,9 @@ TEST_P(HalideOpencl, AgreesWithReference) {
   ASSERT_EQ(refusal(*graph, true), "");
   const bool wants_f64 =
       std::ranges::any_of(graph->values, [](const Value& value) { return value.type.dtype == DType::f64; });
-  if (wants_f64) EXPECT_EQ(refusal(*graph, false), "f64, which 'opencl:0' does not have");
+  if (wants_f64) {
+    EXPECT_EQ(refusal(*graph, false), "f64, which 'opencl:0' does not have");
+  }
   if (wants_f64 && !opencl_devices()->front().has_f64) GTEST_SKIP() << "the device has no f64";
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < graph->inputs.size(); ++i) {
