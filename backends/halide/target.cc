@@ -54,7 +54,7 @@ class HalideTarget : public Target {
   HalideTarget()
       : Target({.name = "halide",
                 .device_kinds = {"cpu", "sim", "opencl", "cuda"},
-                .code_generation = halide::code_generation,
+                .code_generation = std::string(halide::code_generation),
                 .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
 

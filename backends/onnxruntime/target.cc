@@ -25,7 +25,7 @@ Status try_session(const OnnxModel& model) {
 
 class OnnxRuntimeTarget : public Target {
  public:
-  OnnxRuntimeTarget() : Target({.name = "onnxruntime", .code_generation = 1, .needs_framework = true}) {}
+  OnnxRuntimeTarget() : Target({.name = "onnxruntime", .code_generation = "1", .needs_framework = true}) {}
 
   std::string version() const override {
     const auto library = Library::get();

@@ -74,7 +74,7 @@ class OpenVinoTarget : public Target {
   OpenVinoTarget()
       : Target({.name = "openvino",
                 .device_kinds = {"cpu", "sim", "openvino"},
-                .code_generation = 1,
+                .code_generation = "1",
                 .needs_framework = true,
                 .has_one_pool = true}) {}
 

@@ -1,4 +1,5 @@
-// Sequence of all compile passes; no other file orders them. First the four steps, then their passes in order.
+// Sequence of all compile passes; no other file orders them. First the four steps, then their passes in
+// order.
 #include "compile/compile_model.h"
 
 #include <chrono>
@@ -9,17 +10,20 @@
 #include "compile/plan_draft.h"
 #include "compile/plan_function.h"
 #include "graph/print_graph.h"
+#include "plan/choose/describe_choice.h"
 #include "plan/partition/describe_plan.h"
+#include "plan/stages/describe_stages.h"
 
 namespace intarsia {
 namespace {
 
 /// Rough shares of a compile's time.
-constexpr double importing_takes = 0.5, planning_takes = 0.5, regions_take = 15, emitting_takes = 0.5;
+constexpr double importing_takes = 0.75, planning_takes = 0.5, regions_take = 15, emitting_takes = 0.5;
 
 Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunction& imported,
                                           Progress regions);
 Status emit_program(PassRunner& passes, CompileResult& result);
+size_t passes_of_an_import();
 size_t passes_of_a_function();
 
 }  // namespace
@@ -30,7 +34,7 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Backend
   PassRunner passes(request, tools);
   const Progress progress = tools.progress.part(1);
   progress.expect(importing_takes + planning_takes + regions_take + emitting_takes);
-  passes.show_on(progress.part(importing_takes), 1);
+  passes.show_on(progress.part(importing_takes), passes_of_an_import());
   const std::vector<ImportedFunction> functions = TRY(import_functions(passes));
 
   CompileResult result;
@@ -79,6 +83,12 @@ namespace {
 std::string print_placement(const FunctionPlanning& planning) {
   return describe_placement(planning.problem(), planning.function.chosen.plan.placement);
 }
+std::string print_choice(const FunctionPlanning& planning) {
+  return describe_choice(planning.problem(), planning.function.chosen);
+}
+std::string print_stages(const FunctionPlanning& planning) {
+  return describe_stages(planning.problem(), planning.function.chosen);
+}
 
 constexpr Pass<FunctionPlanning> placement_passes[] = {
     {"place_nodes", place_as_asked, nullptr, print_placement},
@@ -98,8 +108,8 @@ constexpr Pass<PlanDraft> partition_passes[] = {
 };
 
 constexpr Pass<FunctionPlanning> choice_passes[] = {
-    {"choose_plan", choose_function_plan, verify_chosen_plan, describe_chosen_plan},
-    {"choose_stages", choose_function_stages, verify_chosen_plan, describe_chosen_stages},
+    {"choose_plan", choose_function_plan, verify_chosen_plan, print_choice},
+    {"choose_stages", choose_function_stages, verify_chosen_plan, print_stages},
     // From here on the plan is final: it ships.
 };
 
@@ -205,6 +215,7 @@ void add_names(const Pass<State> (&passes)[count], std::vector<std::string>& nam
   for (const Pass<State>& pass : passes) names.emplace_back(pass.name);
 }
 
+size_t passes_of_an_import() { return std::size(import_passes); }
 size_t passes_of_a_function() {
   return std::size(placement_passes) + std::size(partition_passes) + std::size(choice_passes) +
          std::size(region_passes);

@@ -1,4 +1,5 @@
-// Compiling a model file to a program file, in four steps. Whoever needs less than a program takes fewer steps.
+// Compiling a model file to a program file, in four steps. Whoever needs less than a program takes fewer
+// steps.
 #pragma once
 
 #include "compile/functions.h"
@@ -26,11 +27,12 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Backend
 /// not fit.
 Result<std::vector<ImportedFunction>> import_functions(PassRunner& passes);
 
-/// Plans the function as the request, the model and the order of the backends place it; no times are compared.
+/// Plans the function as the request, the model and the order of the backends place it; no times are
+/// compared.
 Result<PlannedFunction> place_function(PassRunner& passes, const ImportedFunction& imported);
 
-/// Plans the function likewise, and reports what is known of the times of this plan and of its rivals, without
-/// measuring any.
+/// Plans the function likewise, and reports what is known of the times of this plan and of its rivals,
+/// without measuring any.
 Result<PlannedFunction> recall_plan(PassRunner& passes, const ImportedFunction& imported);
 
 /// Chooses the plan that ships, with its alternatives and stages. `compiler` compiles plans to be measured.

@@ -13,7 +13,8 @@ struct PlanCompilation {
   const Graph& graph() const { return function.problem->graph; }
 };
 
-/// Compiles the plan that ships, and those of its alternatives that compile. Error: the plan does not compile.
+/// Compiles the plan that ships, and those of its alternatives that compile. Error: the plan does not
+/// compile.
 Status compile_regions(PlanCompilation& compilation);
 /// Checks that each plan has code for each of its regions.
 Status verify_compiled(const PlanCompilation& compilation);

@@ -53,6 +53,7 @@ Status emit_functions(Emission& emission) {
   DescribedProgram program = TRY(describe_program(parts, emission.request));
   TRY(measure_functions(program.description, emission.functions));
   emission.constants_bytes = program.constants_bytes();
+  if (!emission.request.stop_after.empty()) return {};
   if (!emission.request.dry_run) emission.size = TRY(write_described(std::move(program), emission.request));
   return write_plans(emission);
 }

@@ -16,7 +16,8 @@ struct Emission {
   const Graph& graph() const { return functions[0].problem->graph; }
 };
 
-/// Lays out values and constants, checks the memory limits, and writes the program and the plan file.
+/// Lays out values and constants, checks the memory limits, and writes the program and the plan file, unless
+/// the compile stops here.
 Status emit_functions(Emission& emission);
 /// Returns the bytes of constants and arenas.
 std::string describe_emission(const Emission& emission);

@@ -227,8 +227,8 @@ Result<ProgramSize> write_described(DescribedProgram program, const CompileReque
   drop_unused_slots(program.description, automatic_slots(request));
   const std::string elf = TRY(
       link_objects(std::vector<std::string>(program.objects.begin(), program.objects.end()), machine_arch()));
-  const uint64_t bytes = TRY(
-      write_program(request.program_path, elf, program.description, program.constants, program.blobs));
+  const uint64_t bytes =
+      TRY(write_program(request.program_path, elf, program.description, program.constants, program.blobs));
   return measure_size(program.description, elf.size(), bytes);
 }
 

@@ -11,7 +11,7 @@ namespace intarsia {
 
 /// Program before its code is linked.
 struct DescribedProgram {
-  fbs::ProgramT description;       // with all slots of the problem
+  fbs::ProgramT description;  // with all slots of the problem
   ConstantLayout constants;
   std::vector<std::string> blobs;  // indexed by region
   std::set<std::string> objects;   // contents of ELF files
@@ -20,8 +20,8 @@ struct DescribedProgram {
   uint64_t constants_bytes() const;
 };
 
-/// Describes functions, regions and reasons; lays out values in arenas, and constants. Refers to the constants
-/// of `functions`, which belong to one model, use the same slots, and outlive it.
+/// Describes functions, regions and reasons; lays out values in arenas, and constants. Refers to the
+/// constants of `functions`, which belong to one model, use the same slots, and outlive it.
 Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& functions,
                                           const CompileRequest& request);
 

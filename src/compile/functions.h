@@ -1,4 +1,5 @@
-// Functions of a model on their way through a compile: ImportedFunction -> PlannedFunction -> CompiledFunction.
+// Functions of a model on their way through a compile: ImportedFunction -> PlannedFunction ->
+// CompiledFunction.
 #pragma once
 
 #include "compile/compile_regions.h"
@@ -11,10 +12,10 @@ namespace intarsia {
 
 /// A signature of a SavedModel, or the only function of any other model, before anything is placed.
 struct ImportedFunction {
-  std::string name;                        // name in the program: the signature's, else "main"
-  uint64_t model_weights_bytes = 0;        // size of the weights as stored in the model
-  std::vector<SymbolBinding> bindings;     // sizes that the model leaves open
-  std::shared_ptr<RefusedRegions> refused;  // regions refused by problem->targets
+  std::string name;                                // name in the program: the signature's, else "main"
+  uint64_t model_weights_bytes = 0;                // size of the weights as stored in the model
+  std::vector<SymbolBinding> bindings;             // sizes that the model leaves open
+  std::shared_ptr<RefusedRegions> refused;         // regions refused by problem->targets
   std::shared_ptr<const PlanningProblem> problem;  // includes the graph
 };
 

@@ -92,7 +92,7 @@ class Measurement {
   Measurement(const Measurement&) = delete;
   Measurement& operator=(const Measurement&) = delete;
 
-  void begin(const Plan& plan) const { 
+  void begin(const Plan& plan) const {
     compiler_.set_progress(own_.part(compiling_takes(compiler_.problem(), plan)));
   }
   void compare() const { own_.begin("compare_plans"); }

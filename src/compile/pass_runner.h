@@ -21,8 +21,10 @@ struct Pass {
 class PassRunner {
  public:
   /// Refers to `request` and `tools`, which outlive it.
-  PassRunner(const CompileRequest& request, const BackendRegistry& tools) : request_(request), tools_(tools) {}
-  /// Returns a runner that verifies, but reports and prints nothing and never stops: for plans that are tried.
+  PassRunner(const CompileRequest& request, const BackendRegistry& tools)
+      : request_(request), tools_(tools) {}
+  /// Returns a runner that verifies, but reports and prints nothing and never stops: for plans that are
+  /// tried.
   PassRunner quiet() const;
 
   /// Runs the passes in order: runs one, verifies the graph and the result, then prints it if asked to. After

@@ -1,11 +1,8 @@
 #include "compile/plan_function.h"
 
-#include <fmt/ranges.h>
-
 #include "compile/annotated_pins.h"
 #include "import/read_annotations.h"
 #include "plan/costs/predict_plan.h"
-#include "plan/partition/describe_plan.h"
 #include "plan/partition/insert_copies.h"
 #include "plan/partition/partition_graph.h"
 #include "plan/place/place_nodes.h"
@@ -31,8 +28,8 @@ Status divide_plan(FunctionPlanning& planning) {
   const CompileRequest& request = planning.request;
   const PlanTools& tools = planning.tools->get();
   ChosenPlan& chosen = planning.function.chosen;
-  StagedPlan staged = TRY(
-      choose_stages(planning.problem(), chosen, {.cuts = request.cuts, .count = request.stages}, tools));
+  StagedPlan staged =
+      TRY(choose_stages(planning.problem(), chosen, {.cuts = request.cuts, .count = request.stages}, tools));
   chosen.plan = std::move(staged.plan);
   chosen.stages = std::move(staged.stages);
   chosen.alternatives = std::move(staged.alternatives);
@@ -136,41 +133,6 @@ Status verify_chosen_plan(const FunctionPlanning& planning) {
   const Plan& plan = planning.function.chosen.plan;
   TRY(verify_partition(problem.graph, plan.placement, plan.partition));
   return verify_steps(problem.graph, plan.partition, problem.space_of_target, plan.steps);
-}
-
-std::string describe_chosen_plan(const FunctionPlanning& planning) {
-  const PlanningProblem& problem = planning.problem();
-  const ChosenPlan& chosen = planning.function.chosen;
-  std::string text = describe_partition(problem, chosen.plan.partition) +
-                     describe_steps(problem, chosen.plan.partition, chosen.plan.steps);
-  if (!chosen.report) return text + "no other plan is possible\n";
-  if (!chosen.report->disabled_reason.empty())
-    return text + fmt::format("not compared with others: {}\n", chosen.report->disabled_reason);
-  const auto add = [&](const std::string& name, std::optional<int64_t> time) {
-    if (time) text += fmt::format("{}: {} ns\n", name, *time);
-  };
-  add("as placed", chosen.report->as_placed);
-  for (const auto& [backend, time] : chosen.report->single_backend) add("all in " + backend, time);
-  for (const auto& [backends, fault] : chosen.report->faults)
-    text += fmt::format("{} cannot ship: {}\n", backends, fault);
-  add("ships", chosen.measured);
-  return text;
-}
-
-std::string describe_chosen_stages(const FunctionPlanning& planning) {
-  const ChosenPlan& chosen = planning.function.chosen;
-  if (chosen.stages.empty()) return "not divided\n";
-  std::string text;
-  for (uint32_t s = 0; s < chosen.stages.size(); ++s) {
-    const ChosenStage& stage = chosen.stages[s];
-    std::vector<size_t> regions;
-    for (size_t r = 0; r < chosen.plan.partition.regions.size(); ++r)
-      if (chosen.plan.partition.regions[r].stage == s) regions.push_back(r);
-    text += fmt::format("stage {} on {} ({}): regions {}, {} frame{}\n", s,
-                        planning.problem().slots[stage.slot].name, fmt::join(stage.executors, ", "),
-                        fmt::join(regions, " "), stage.frames, stage.frames == 1 ? "" : "s");
-  }
-  return text;
 }
 
 }  // namespace intarsia

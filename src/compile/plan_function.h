@@ -35,9 +35,5 @@ void recall_region_costs(FunctionPlanning& planning);
 
 /// Checks the regions and steps of the chosen plan.
 Status verify_chosen_plan(const FunctionPlanning& planning);
-/// Returns the steps of the chosen plan, its measured time, and a line per plan that it was compared with.
-std::string describe_chosen_plan(const FunctionPlanning& planning);
-/// Returns a line per stage: "stage 0 on cpu (cpu:0): regions 0 1, 2 frames".
-std::string describe_chosen_stages(const FunctionPlanning& planning);
 
 }  // namespace intarsia

@@ -14,8 +14,8 @@ PlanningTools::PlanningTools(const std::string& function, RegionCompiler& compil
   tools_.only_also = request.prefers_size;
   tools_.replan = std::move(replan);
   if (tools_.disabled_reason.empty()) add_timer(source);
-  const bool has_limit = std::ranges::any_of(compiler.problem().memory_limits,
-                                             [](uint64_t bytes) { return bytes != no_limit; });
+  const bool has_limit =
+      std::ranges::any_of(compiler.problem().memory_limits, [](uint64_t bytes) { return bytes != no_limit; });
   if (has_limit && source == TimeSource::measurement) add_memory();
 }
 

@@ -10,8 +10,8 @@
 namespace intarsia {
 
 /// Returns the memory use of each space by one function of a program whose constants are laid out: its
-/// constants, equal ones once, as binding places them; and its arena, since a session has one, or those of all
-/// stages together if that is more. Alternatives do not count, since they run instead.
+/// constants, equal ones once, as binding places them; and its arena, since a session has one, or those of
+/// all stages together if that is more. Alternatives do not count, since they run instead.
 std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program, const fbs::FunctionT& function);
 /// Returns the memory use by all functions: all their constants, and the largest of their arenas.
 std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program);

@@ -18,8 +18,8 @@ struct ProgramSize {
   uint64_t description = 0;                                    // everything else
 };
 
-/// Measures a program by its description, the bytes of its code and those of its file. Equal weights are stored
-/// once and count for the first plan that has them.
+/// Measures a program by its description, the bytes of its code and those of its file. Equal weights are
+/// stored once and count for the first plan that has them.
 ProgramSize measure_size(const fbs::ProgramT& program, uint64_t code_bytes, uint64_t file_bytes);
 
 /// Prints the parts that are not small: "238.0 MB: 98.0 MB of weights, 90.0 MB more since ...".

@@ -20,13 +20,13 @@ struct ConstantLayout {
   uint64_t bytes = 0;
 };
 
-/// Lays out the constants of a program and fills program.constants[i] for constants[i]. Each is read once, for
-/// its digest.
+/// Lays out the constants of a program and fills program.constants[i] for constants[i]. Each is read once,
+/// for its digest.
 ConstantLayout lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants);
 
-/// Writes `program`, whose constants are laid out, to `path`: under a temporary name in the same folder first,
-/// which is renamed when everything is on the disk and removed on any failure, so that `path` is either the
-/// old file or the whole new one. Returns the size of the file.
+/// Writes `program`, whose constants are laid out, to `path`: under a temporary name in the same folder
+/// first, which is renamed when everything is on the disk and removed on any failure, so that `path` is
+/// either the old file or the whole new one. Returns the size of the file.
 ///
 /// `elf` is the shared object with the code (link_objects). `blobs[i]` belongs to program.regions[i];
 /// blob_offset and blob_bytes are filled here, and so is `producer`. The file depends only on the arguments,

@@ -96,9 +96,9 @@ struct TargetDevice {
 struct TargetInfo {
   std::string name;
   std::vector<std::string> device_kinds = {"cpu", "sim"};  // kinds that it can compile for; empty: any
-  /// Version of its code generation for a given library version; a new number invalidates measured times of
-  /// its code.
-  int code_generation = 0;
+  /// Version of its code generation for a given library version; a new one invalidates measured times of its
+  /// code. Empty if its code depends on the library alone.
+  std::string code_generation = {};
   bool needs_framework = false;  // programs with its regions need the framework of this name to run
   /// Whether its run half allocates the memory of all its results, so that they are adopted, not written in
   /// place.

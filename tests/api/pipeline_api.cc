@@ -15,17 +15,10 @@
 // both.
 #include <intarsia/intarsia_pipeline.hpp>
 
-std::vector<intarsia::RunBackend> intarsia::run_backends() {
-  static const std::vector<RunBackend> backends = {test::toy_backend()};
-  return backends;
-}
-
 namespace intarsia::test {
 namespace {
 
 namespace api = ::intarsia::v1;
-using Floats = std::vector<float>;
-
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 template <typename Body>

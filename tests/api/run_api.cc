@@ -14,11 +14,6 @@
 // both.
 #include <intarsia/intarsia.hpp>
 
-std::vector<intarsia::RunBackend> intarsia::run_backends() {
-  static const std::vector<RunBackend> backends = {test::toy_backend()};
-  return backends;
-}
-
 namespace intarsia::test {
 namespace {
 

@@ -10,7 +10,7 @@ import pytest
 from cli_models import TensorProto, call_json, helper, save
 
 FLOAT = TensorProto.FLOAT
-SIZE, PRODUCTS = 512, 8
+SIZE, PRODUCTS = 768, 8
 MILLISECONDS = 1000  # declared times are microseconds
 
 

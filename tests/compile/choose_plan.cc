@@ -1,7 +1,8 @@
 // Choice of the plan that ships, with a clock that follows a price list: nothing here depends on the
 // machine's speed.
 //
-// Covers: src/compile/ choose_targets.cc compile_model.cc compile_regions.cc measure_plans.cc
+// Covers: src/compile/ choose_targets.cc compile_model.cc compile_plan.cc compile_regions.cc
+// measure_plans.cc plan_draft.cc plan_function.cc planning_tools.cc
 // src/plan/choose/ choose_plan.cc src/plan/place/ plan_candidates.cc src/plan/costs/ plan_keys.cc
 // plan_timer.cc
 #include "plan/choose/choose_plan.h"
@@ -228,7 +229,7 @@ TEST_F(PlanChoice, TimesOfOtherCodeAreNotUsed) {
   write_chain({"Exp", "Relu", "Exp", "Sqrt"});
   compile();
   EXPECT_EQ(timed, 2);
-  framework->set_code_generation(2);
+  framework->set_code_generation("2");
   compile();
   EXPECT_EQ(timed, 4);
 }

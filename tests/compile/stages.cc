@@ -1,7 +1,8 @@
 // Programs with stages: their sessions, run one after the other, compute what the whole computes, bit for
 // bit.
 //
-// Covers: src/compile/ build_function.cc emit_program.cc compile_model.cc program_memory.cc
+// Covers: src/compile/ build_function.cc emit_program.cc compile_model.cc emit_functions.cc
+// import_function.cc program_memory.cc
 #include "backends/reference/load.h"
 #include "backends/reference/target.h"
 #include "plan/choose/plan_file.h"

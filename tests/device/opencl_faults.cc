@@ -44,7 +44,7 @@ class OpenclFaulty : public testing::Test {
   OpenclFaults* faults_ = nullptr;
 };
 
-constexpr std::string_view program = R"(
+constexpr std::string_view increases_once = R"(
 __kernel void increase(__global float* x, __local int* unused) { x[get_global_id(0)] += 1.0f; })";
 
 /// Executable of three launches, each of which adds 1 to a number.
@@ -54,7 +54,7 @@ class ThreeLaunches : public Executable {
   Status run(const RunContext& context) const override {
     const std::array<LaunchArgument, 1> arguments{{{memory_, 0}}};
     for (int i = 0; i < 3; ++i)
-      TRY(context.launcher->launch({.program = program, .entry = "increase", .arguments = arguments}));
+      TRY(context.launcher->launch({.program = increases_once, .entry = "increase", .arguments = arguments}));
     return {};
   }
 

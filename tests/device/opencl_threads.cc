@@ -61,7 +61,7 @@ TEST_F(OpenclThreads, CopiesAreDoneWhenTheyReturn) {
   EXPECT_EQ(wrong, 0u) << "of " << thread_count * rounds;
 }
 
-constexpr std::string_view program = R"(
+constexpr std::string_view increases_often = R"(
 __kernel void increase(__global float* x, __local int* unused) {
   for (int i = 0; i < 1000; ++i) x[get_global_id(0)] += 1.0f;
 })";
@@ -72,7 +72,8 @@ class TwoLaunches : public Executable {
   Status run(const RunContext& context) const override {
     const std::array<LaunchArgument, 1> arguments{{{context.workspace_place.memory, 0}}};
     for (int i = 0; i < 2; ++i)
-      TRY(context.launcher->launch({.program = program, .entry = "increase", .arguments = arguments}));
+      TRY(context.launcher->launch(
+          {.program = increases_often, .entry = "increase", .arguments = arguments}));
     return {};
   }
 };

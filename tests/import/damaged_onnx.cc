@@ -10,6 +10,7 @@
 #include "graph/tensor_digest.h"
 #include "graph/verify_graph.h"
 #include "import/import_onnx.h"
+#include "tests/support/imported_bytes.h"
 #include "tests/support/onnx_writer.h"
 
 namespace intarsia {
@@ -17,16 +18,6 @@ namespace {
 
 using namespace onnx;
 using Type = onnx::attribute::Type;
-
-const std::string input_x = value_message("x", DType::f32, {2});
-const std::string output_y = value_message("y");
-
-void expect_error(const std::string& model, const std::string& message) {
-  const Result<Graph> graph = import_onnx_bytes(model);
-  ASSERT_FALSE(graph) << "want " << message << ", got\n" << print_graph(*graph);
-  EXPECT_NE(graph.error().message.find(message), std::string::npos)
-      << "want " << message << ", got " << graph.error().message;
-}
 
 /// Makes a model with every kind of part.
 std::string rich_model() {

@@ -15,6 +15,7 @@
 
 #include "graph/parse_graph.h"
 #include "graph/print_graph.h"
+#include "tests/support/imported_bytes.h"
 #include "tests/support/onnx_writer.h"
 #include "tests/support/test_folder.h"
 
@@ -24,9 +25,6 @@ namespace {
 using namespace onnx;
 using Type = onnx::attribute::Type;
 
-const std::string input_x = value_message("x", DType::f32, {2});
-const std::string output_y = value_message("y");
-
 void expect_import(const std::string& model, const std::string& text) {
   const Result<Graph> graph = import_onnx_bytes(model);
   ASSERT_TRUE(graph) << graph.error().message;
@@ -34,13 +32,6 @@ void expect_import(const std::string& model, const std::string& text) {
   const Result<Graph> parsed = parse_graph(print_graph(*graph));
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_TRUE(*parsed == *graph);
-}
-
-void expect_error(const std::string& model, const std::string& message) {
-  const Result<Graph> graph = import_onnx_bytes(model);
-  ASSERT_FALSE(graph) << "want " << message << ", got\n" << print_graph(*graph);
-  EXPECT_NE(graph.error().message.find(message), std::string::npos)
-      << "want " << message << ", got " << graph.error().message;
 }
 
 TEST(ImportOnnx, NamesOfSizesMayBeExpressions) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "pipeline/pipeline.h"
+#include "tests/support/pipeline_routes.h"
 #include "tests/support/rounds.h"
 
 namespace intarsia {
@@ -220,11 +221,6 @@ TEST(FrameItems, WhatCannotBeScatteredOrGatheredIsTheFramesError) {
   EXPECT_EQ(
       pipeline->pop().status.error().message,
       "frame 2: stage 'detect': output 'score': it has 70000 rows to scatter, at most 65536 are possible");
-}
-
-std::string error_of(const PipelineGraph& graph) {
-  const auto routes = find_routes(graph);
-  return routes ? "none" : routes.error().message;
 }
 
 TEST(FrameItems, WhatCannotMeetIsSaidAtTheStart) {

@@ -60,7 +60,7 @@ std::unique_ptr<Pipeline> start(PipelineOptions options, Stages... stages) {
   return Pipeline::start(graph, std::move(options)).value();
 }
 
-bool push(Pipeline& pipeline, float x, FrameOptions options = {}) {
+bool push_frame(Pipeline& pipeline, float x, FrameOptions options = {}) {
   const std::vector<NamedTensor> inputs{{"x", TensorView{&x, DType::f32, Shape{1}}, nullptr}};
   return pipeline.push(inputs, 0, options).value().has_value();
 }
@@ -84,10 +84,10 @@ TEST(LiveFrames, AFullQueueDropsTheOldest) {
   Stop stop;
   const auto pipeline =
       start({.depth = 2, .queue = QueuePolicy::drop_oldest}, hooked("slow", std::ref(stop)));
-  ASSERT_TRUE(push(*pipeline, 0));
+  ASSERT_TRUE(push_frame(*pipeline, 0));
   stop.entered.get_future().wait();
   // The queue has two places; each later frame replaces the oldest, and no push waits.
-  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(push(*pipeline, static_cast<float>(i)));
+  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(push_frame(*pipeline, static_cast<float>(i)));
   EXPECT_EQ(pipeline->statistics()[0].queued, 2u);
   stop.released.set_value();
   // The end of the pipeline also drops frames where nobody pops: it has room for the three finished ones only
@@ -102,9 +102,9 @@ TEST(LiveFrames, AFullQueueDropsTheOldest) {
 TEST(LiveFrames, TheLatestOnly) {
   Stop stop;
   const auto pipeline = start({.depth = 8}, hooked("slow", std::ref(stop), {.queue = QueuePolicy::latest}));
-  ASSERT_TRUE(push(*pipeline, 0));
+  ASSERT_TRUE(push_frame(*pipeline, 0));
   stop.entered.get_future().wait();
-  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(push(*pipeline, static_cast<float>(i)));
+  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(push_frame(*pipeline, static_cast<float>(i)));
   stop.released.set_value();
   EXPECT_EQ(pop_all(*pipeline), ".dddd.");
   const FrameStatistics frames = pipeline->frame_statistics();
@@ -116,10 +116,10 @@ TEST(LiveFrames, TheLatestOnly) {
 TEST(LiveFrames, ADroppedFrameSaysWhereAndWhy) {
   Stop stop;
   const auto pipeline = start({}, hooked("slow", std::ref(stop), {.queue = QueuePolicy::latest}));
-  push(*pipeline, 0);
+  push_frame(*pipeline, 0);
   stop.entered.get_future().wait();
-  push(*pipeline, 1);
-  push(*pipeline, 2);
+  push_frame(*pipeline, 1);
+  push_frame(*pipeline, 2);
   stop.released.set_value();
   EXPECT_TRUE(pipeline->pop().status);
   const PoppedFrame dropped = pipeline->pop();
@@ -139,9 +139,9 @@ TEST(LiveFrames, BranchesAgreeOnADrop) {
                        {{"fast", "x"}, {"", "a"}},
                        {{"slow", "x"}, {"", "b"}}};
   const auto pipeline = Pipeline::start(graph, {.depth = 8}).value();
-  push(*pipeline, 0);
+  push_frame(*pipeline, 0);
   stop.entered.get_future().wait();
-  for (int i = 1; i <= 3; ++i) push(*pipeline, static_cast<float>(i));
+  for (int i = 1; i <= 3; ++i) push_frame(*pipeline, static_cast<float>(i));
   stop.released.set_value();
   EXPECT_EQ(pop_all(*pipeline), ".dd.");
 }
@@ -154,10 +154,10 @@ TEST(LiveFrames, ADeadlineDropsBeforeWorkIsDone) {
                                 ++runs;
                                 return Status();
                               }));
-  push(*pipeline, 0, {.deadline_ns = 1'000'000});
+  push_frame(*pipeline, 0, {.deadline_ns = 1'000'000});
   stop.entered.get_future().wait();  // frame 0 starts in time, and is late at the next stage
-  push(*pipeline, 1, {.deadline_ns = 1'000'000});
-  push(*pipeline, 2);
+  push_frame(*pipeline, 1, {.deadline_ns = 1'000'000});
+  push_frame(*pipeline, 2);
   std::this_thread::sleep_for(5ms);
   stop.released.set_value();
   const PoppedFrame first = pipeline->pop(), second = pipeline->pop();
@@ -176,7 +176,7 @@ TEST(LiveFrames, AStageMayDropAFrame) {
                                 if (frame % 2 == 1) return fail(ErrorKind::dropped, "nothing moved");
                                 return {};
                               }));
-  for (int i = 0; i < 5; ++i) push(*pipeline, static_cast<float>(i));
+  for (int i = 0; i < 5; ++i) push_frame(*pipeline, static_cast<float>(i));
   EXPECT_EQ(pop_all(*pipeline), ".d.d.");
   EXPECT_EQ(pipeline->statistics()[0].errors, 0u);
   EXPECT_EQ(pipeline->statistics()[0].dropped, 2u);
@@ -186,8 +186,8 @@ TEST(LiveFrames, AStageMayDropAFrame) {
 TEST(LiveFrames, WhatAFrameCarriesComesBack) {
   int user = 0;
   const auto pipeline = start({}, hooked("any", [](uint64_t) { return Status(); }));
-  push(*pipeline, 0, {.timestamp = -40, .user = &user});
-  push(*pipeline, 1);
+  push_frame(*pipeline, 0, {.timestamp = -40, .user = &user});
+  push_frame(*pipeline, 1);
   const PoppedFrame first = pipeline->pop();
   EXPECT_EQ(first.given.timestamp, -40);
   EXPECT_EQ(first.given.user, &user);
@@ -199,10 +199,10 @@ TEST(LiveFrames, FramesThatNobodyPopsAreBounded) {
   const auto pipeline =
       start({.queue = QueuePolicy::latest}, hooked("any", [](uint64_t) { return Status(); }));
   size_t pushed = 0;
-  while (push(*pipeline, 0) && pushed < 100'000) ++pushed;
+  while (push_frame(*pipeline, 0) && pushed < 100'000) ++pushed;
   EXPECT_EQ(pushed, 65'536u);
   EXPECT_EQ(pipeline->pop().state, PopState::frame);
-  EXPECT_TRUE(push(*pipeline, 0));
+  EXPECT_TRUE(push_frame(*pipeline, 0));
 }
 
 TEST(LiveFrames, TimesAreCounted) {
@@ -210,7 +210,7 @@ TEST(LiveFrames, TimesAreCounted) {
                                 std::this_thread::sleep_for(2ms);
                                 return Status();
                               }));
-  for (int i = 0; i < 4; ++i) push(*pipeline, static_cast<float>(i));
+  for (int i = 0; i < 4; ++i) push_frame(*pipeline, static_cast<float>(i));
   EXPECT_EQ(pop_all(*pipeline), "....");
   const auto count_from = [](const TimeHistogram& times, int64_t least_ns) {
     uint64_t count = 0;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/pipeline_routes.h"
+
 namespace intarsia {
 namespace {
 
@@ -40,11 +42,6 @@ PipelineGraph three_stages() {
   add(graph, "b", f32({"h"}), f32({"h"}));
   add(graph, "c", f32({"h", "skip", "late"}), f32({"y"}));
   return graph;
-}
-
-std::string error_of(const PipelineGraph& graph) {
-  const auto routes = find_routes(graph);
-  return routes ? "none" : routes.error().message;
 }
 
 TEST(PipelineGraph, NamesConnectTheLastMakerBeforeAStage) {

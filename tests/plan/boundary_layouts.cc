@@ -13,20 +13,6 @@
 namespace intarsia {
 namespace {
 
-/// Backend that prefers channels last.
-class ChannelsLast : public FakeTarget {
- public:
-  explicit ChannelsLast(std::string name) : FakeTarget(std::move(name), {}) {}
-  Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
-    std::vector<AxisOrder> orders;
-    for (ValueId output : region.outputs) {
-      const size_t rank = region.value(output).type.shape->size();
-      orders.push_back(rank == 4 ? AxisOrder{0, 2, 3, 1} : AxisOrder{0, 1});
-    }
-    return orders;
-  }
-};
-
 /// Fixture with three targets: 0 and 1 are one backend on two slots, 2 is another without preferences.
 class BoundaryLayouts : public testing::Test {
  protected:
@@ -44,7 +30,7 @@ class BoundaryLayouts : public testing::Test {
     return text;
   }
 
-  ChannelsLast ours_{"ours"};
+  ChannelsLastTarget ours_{"ours", {}};
   FakeTarget other_{"other", {}};
   PlanningProblem problem_{
       .slots = {{"a", "cpu", "cpu"}, {"b", "cpu", "cpu"}},

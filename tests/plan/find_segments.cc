@@ -11,7 +11,7 @@ namespace intarsia {
 namespace {
 
 /// Makes a chain of product, relu, product, relu, product, numbered 0 to 4.
-Graph chain() {
+Graph five_in_a_row() {
   std::string text = "graph \"\" opsets {\"\": 18}\ninput %v0 : f32[2,2]\ninput %w : f32[2,2]\n";
   const char* ops[] = {"MatMul", "Relu", "MatMul", "Relu", "MatMul"};
   for (int i = 0; i < 5; ++i) {
@@ -33,7 +33,7 @@ std::vector<std::vector<bool>> anywhere(size_t nodes) {
 }
 
 std::vector<uint32_t> segments_of(const std::vector<std::vector<size_t>>& groups) {
-  return find_segments(problem_of(chain(), 1), anywhere(5), groups);
+  return find_segments(problem_of(five_in_a_row(), 1), anywhere(5), groups);
 }
 
 constexpr size_t none = no_group;

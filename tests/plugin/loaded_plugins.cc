@@ -8,13 +8,10 @@
 #include <fstream>
 
 #include "tests/support/test_folder.h"
+#include "tests/support/test_plugins.h"
 
 namespace intarsia::test {
 namespace {
-
-std::string path_of(const std::string& variant) {
-  return std::string(TEST_PLUGINS "/libtest_plugin_") + variant + ".so";
-}
 
 /// Returns the error of opening a plug-in; "none" if it opens.
 std::string open_error(const std::string& variant) {

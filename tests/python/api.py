@@ -159,6 +159,14 @@ def test_compiling_only_for_its_report(tmp_path):
         str(model), stop_after="place_nodes", print_after="place_nodes", print=printed.append
     )
     assert len(printed) == 1 and printed[0].startswith("# after place_nodes")
+    for name in intarsia.pass_names():
+        printed.clear()
+        compiled = intarsia.compile(
+            str(model), stop_after=name, print_after=name, print=printed.append, tune="off"
+        )
+        assert len(printed) == 1 and printed[0].startswith(f"# after {name}\n"), name
+        assert len(printed[0].splitlines()) > 1, name
+        assert compiled.report["program"] is None, name
     dry = intarsia.compile(str(model), dry_run=True, tune="off")
     assert dry.report["compile_seconds"] > 0
     for compiled in (stopped, dry):

@@ -15,11 +15,6 @@
 #include "tests/support/count_allocations.h"
 #include "tests/support/runtime_support.h"
 
-std::vector<intarsia::RunBackend> intarsia::run_backends() {
-  static const std::vector<RunBackend> backends = {test::toy_backend()};
-  return backends;
-}
-
 namespace intarsia::test {
 namespace {
 

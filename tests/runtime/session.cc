@@ -14,13 +14,6 @@
 namespace intarsia::test {
 namespace {
 
-using Floats = std::vector<float>;
-
-NamedTensor floats(std::string_view name, Floats& numbers, Shape shape = {}) {
-  if (shape.empty()) shape = {static_cast<int64_t>(numbers.size())};
-  return {name, TensorView{numbers.data(), DType::f32, std::move(shape)}, nullptr};
-}
-
 class SessionTest : public testing::Test {
  protected:
   Result<std::shared_ptr<const LoadedProgram>> load(const ProgramMaker& maker) {

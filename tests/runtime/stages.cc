@@ -9,12 +9,6 @@
 namespace intarsia::test {
 namespace {
 
-using Floats = std::vector<float>;
-
-NamedTensor floats(std::string_view name, Floats& numbers) {
-  return {name, TensorView{numbers.data(), DType::f32, {static_cast<int64_t>(numbers.size())}}, nullptr};
-}
-
 /// Fixture for y = t + x with t = x + 1: the second stage also reads the input of the program that the first
 /// reads.
 class StageTest : public testing::Test {

@@ -29,4 +29,18 @@ class FakeTarget : public Target {
   std::set<std::string> ops_;
 };
 
+/// Backend that prefers channels last.
+class ChannelsLastTarget : public FakeTarget {
+ public:
+  using FakeTarget::FakeTarget;
+  Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
+    std::vector<AxisOrder> orders;
+    for (ValueId output : region.outputs) {
+      const size_t rank = region.value(output).type.shape->size();
+      orders.push_back(rank == 4 ? AxisOrder{0, 2, 3, 1} : AxisOrder{0, 1});
+    }
+    return orders;
+  }
+};
+
 }  // namespace intarsia

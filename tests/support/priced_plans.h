@@ -20,7 +20,7 @@ class PricedTarget : public Target {
   PricedTarget(std::string name, std::set<std::string> refused, bool framework = false, bool users = false)
       : Target({.name = std::move(name),
                 .device_kinds = {},
-                .code_generation = 1,
+                .code_generation = "1",
                 .needs_framework = framework,
                 .is_users_own = users}),
         refused_(std::move(refused)) {}
@@ -40,7 +40,7 @@ class PricedTarget : public Target {
 
   size_t breaks_at = 1000;
   mutable int tried = 0;  // number of compiled regions that are not loaded next
-  void set_code_generation(int number) { info_.code_generation = number; }
+  void set_code_generation(const std::string& version) { info_.code_generation = version; }
 
  private:
   std::string name_;

@@ -271,6 +271,11 @@ ProgramMaker small_program() {
   return maker;
 }
 
+NamedTensor floats(std::string_view name, Floats& numbers, Shape shape) {
+  if (shape.empty()) shape = {static_cast<int64_t>(numbers.size())};
+  return {name, TensorView{numbers.data(), DType::f32, std::move(shape)}, nullptr};
+}
+
 std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;

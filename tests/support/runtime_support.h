@@ -9,6 +9,7 @@
 #include "base/tensor_view.h"
 #include "device/executable.h"
 #include "program/program.h"
+#include "runtime/named_tensor.h"
 #include "tests/support/test_folder.h"
 
 namespace intarsia::test {
@@ -61,6 +62,11 @@ struct ProgramMaker {
 
 /// Makes y = (x + 1) + x, through a value in the arena: the smallest program with all usual parts.
 ProgramMaker small_program();
+
+using Floats = std::vector<float>;
+
+/// Returns an argument of a run; without a shape it has one axis.
+NamedTensor floats(std::string_view name, Floats& numbers, Shape shape = {});
 
 std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, std::string_view bytes);

@@ -1,5 +1,6 @@
 #include "backends/halide/emit/kernel_costs.h"
 
+#include "backends/halide/emit/code_generation.h"
 #include "base/digest.h"
 
 namespace intarsia::halide {
@@ -9,7 +10,7 @@ CostKey cost_key(const Kernel& kernel, const CompileOptions& options) {
           .digest = content_digest(kernel.text()),
           .backend = "halide",
           .version = INTARSIA_HALIDE_VERSION,
-          .code = std::to_string(code_generation),
+          .code = std::string(code_generation),
           .device = options.timed_on,
           .threads = options.threads,
           .precision = std::string(dtype_name(kernel.output.dtype))};

@@ -1,7 +1,6 @@
 // Measured times of kernels in the database.
 #pragma once
 
-#include "backends/halide/emit/code_generation.h"
 #include "backends/halide/schedule/kernel.h"
 #include "target/target.h"
 

@@ -50,7 +50,7 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     key.digest = digest_region(extract_region(problem.graph, partition, r), problem.slots[target.slot]);
     key.backend = target.backend->name();
     key.version = target.backend->version();
-    key.code = code_of(std::to_string(target.backend->info().code_generation), conditions);
+    key.code = code_of(target.backend->info().code_generation, conditions);
     key.device = device_model(problem.slots[target.slot]);
     key.threads = problem.slots[target.slot].threads(conditions.threads);
     keys.push_back(std::move(key));
@@ -95,7 +95,7 @@ CostKey plan_key(const PlanningProblem& problem, const Partition& partition, con
   for (const auto& [name, backend] : backends) {
     append(key.backend, name);
     append(key.version, backend->version());
-    append(generations, std::to_string(backend->info().code_generation));
+    append(generations, backend->info().code_generation);
   }
   key.code = code_of(generations, conditions);
   for (const std::string& device : devices) append(key.device, device);

@@ -23,15 +23,10 @@
 #include "plugin/loaded_plugins.h"
 #include "runtime/session.h"
 #include "tests/support/runtime_support.h"
+#include "tests/support/test_plugins.h"
 
 namespace intarsia::test {
 namespace {
-
-using Floats = std::vector<float>;
-
-std::string path_of(const std::string& variant) {
-  return std::string(TEST_PLUGINS "/libtest_plugin_") + variant + ".so";
-}
 
 /// Makes the plug-in fail in this way while the object lives (tests/support/test_plugin.c).
 class Fault {
