@@ -264,6 +264,12 @@ Json refused_json(const Explanation& explanation) {
   return list;
 }
 
+int count_kernels(const CompiledRegions& compiled) {
+  int count = 0;
+  for (const CompiledRegion& region : compiled.regions) count += region.kernels;
+  return count;
+}
+
 Json function_json(const CompiledFunction& function, const CompileRequest& request, bool stopped) {
   const Explanation explanation = explain_function(function);
   const std::optional<PlanReport>& plan = function.chosen.report;
@@ -280,9 +286,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["stages"] = stages_json(explanation);
   json["throughput"] = throughput_json(function);
   json["stretches"] = stretches_json(explanation);
-  json["kernels"] = stopped ? Json(nullptr) : Json(0);
-  for (const CompiledRegion& region : function.regions.regions)
-    json["kernels"] = json["kernels"].get<int>() + region.kernels;
+  json["kernels"] = stopped ? Json(nullptr) : Json(count_kernels(function.regions));
   json["tuning"] = tuning_json(function.regions.tuning);
   json["code_generation"] = codegen_json(function.regions.codegen);
   json["plan"] = plan ? plan_json(*plan) : Json(nullptr);

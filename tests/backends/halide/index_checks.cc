@@ -13,17 +13,17 @@
 namespace intarsia::test {
 namespace {
 
-struct Case {
+struct IndexCase {
   const char* name;
   const char* text;
   std::vector<int64_t> sizes;  // sizes that %i indexes: one, or one per element of the last axis
   bool counts_from_end = true;
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const IndexCase& one, std::ostream* out) { *out << one.name; }
 
 // The cases read %i as it is, through views, and moved through a loop of the region.
-const Case cases[] = {
+const IndexCase index_cases[] = {
     {"TwoAxes",
      R"(input %x : f32[5,7]
 input %i : i64[3,2]
@@ -79,10 +79,10 @@ output %y)",
      false},
 };
 
-int64_t least(const Case& one, size_t i) {
+int64_t least(const IndexCase& one, size_t i) {
   return one.counts_from_end ? -one.sizes[i % one.sizes.size()] : 0;
 }
-int64_t greatest(const Case& one, size_t i) {
+int64_t greatest(const IndexCase& one, size_t i) {
   return one.sizes[i % one.sizes.size()] - (one.counts_from_end ? 1 : 0);
 }
 
@@ -93,7 +93,7 @@ void set(const Tensor& indices, size_t i, int64_t index) {
     indices.as<int64_t>()[i] = index;
 }
 
-class IndexChecks : public testing::TestWithParam<Case> {
+class IndexChecks : public testing::TestWithParam<IndexCase> {
  protected:
   void SetUp() override {
     Result<Graph> graph =
@@ -147,7 +147,7 @@ TEST_P(IndexChecks, EveryElementOutOfRangeIsAnError) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Halide, IndexChecks, testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(Halide, IndexChecks, testing::ValuesIn(index_cases),
                          [](const auto& test) { return test.param.name; });
 
 TEST(IndexChecks, ConstantsAreCheckedOnceForAll) {
