@@ -4,6 +4,9 @@
 # make bench  the measurements of docs/performance.md and docs/gaps.md
 .PHONY: demo test soak bench tools setup configure build models program demo-models clean
 
+# V=1 shows each command of a build.
+NINJA_FLAGS = $(if $(V),,-- --quiet)
+
 # What compiling needs, and then all the rest.
 tools:
 	@scripts/setup.sh build
@@ -15,7 +18,8 @@ configure: tools
 	@cmake --preset release >build/configure.log || { tail -20 build/configure.log >&2; exit 1; }
 
 build: configure
-	@cmake --build --preset release
+	@echo "build: compiling the program and its tests; about 10 minutes on two cores (V=1 shows each step)"
+	@cmake --build --preset release $(NINJA_FLAGS)
 
 models: setup
 	@build/venv/bin/python scripts/make_models.py
@@ -24,7 +28,8 @@ models: setup
 
 # The command, its libraries and the Python package, without tests and benchmarks.
 program: configure
-	@cmake --build --preset release --target intarsia_cli _intarsia
+	@echo "build: compiling the program; about 4 minutes on two cores (V=1 shows each step)"
+	@cmake --build --preset release --target intarsia_cli _intarsia $(NINJA_FLAGS)
 
 demo-models: setup
 	@scripts/demo_models.sh

@@ -9,7 +9,7 @@ targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensor
 folder=build/fuzz
 
 cmake --preset asan >build/fuzz.log
-cmake --build --preset asan --target print_seeds $targets
+cmake --build --preset asan --target print_seeds $targets -- --quiet
 bin=build/asan/bin
 
 # Seeds: the models of the ONNX node tests, their text forms, programs from a build, graphs of single TensorFlow operators
@@ -33,8 +33,11 @@ mkdir -p $folder/corpus/fuzz_plan $folder/corpus/fuzz_pipeline $folder/found
 echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}, "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}]}}}' >$folder/corpus/fuzz_plan/plan.json
 echo '{"intarsia_pipeline": 1, "depth": 2, "timeout_ms": 0.5, "deadline_ms": 40, "queue": "latest", "stages": [{"name": "a", "program": "a.so", "devices": {"cpu": "cpu:0"}, "threads": 1, "scatter": ["y"]}, {"name": "b", "program": "b.so", "gather": true, "queue": "block", "function": "main", "replicas": [{"devices": {"cpu": "cpu:1"}}]}, {"stages_of": "c.so"}], "connections": [["a.y", "b.x"]], "inputs": {"photo": ["a.x"]}, "outputs": {"scores": "b.y"}}' >$folder/corpus/fuzz_pipeline/pipeline.json
 export UBSAN_OPTIONS=print_stacktrace=1
-for target in $targets; do
-  echo "fuzz: $target for $seconds s"
-  $bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 \
-    -verbosity=0 -artifact_prefix=$folder/found/$target- $folder/corpus/$target
-done
+# Two at a time; each prints what it has to say when it is done.
+printf '%s\n' $targets | xargs -P 2 -I TARGET sh -c "
+  echo 'fuzz: TARGET for $seconds s'
+  $bin/TARGET -seed=1 -max_total_time=$seconds -timeout=20 -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 \\
+    -verbosity=0 -artifact_prefix=$folder/found/TARGET- $folder/corpus/TARGET >$folder/TARGET.log 2>&1
+  status=\$?
+  cat $folder/TARGET.log
+  [ \$status = 0 ] || exit 255"

@@ -18,13 +18,13 @@ part() {
 
 run_half_alone() {
     cmake --preset runtime-only >build/configure.log
-    cmake --build --preset runtime-only
+    cmake --build --preset runtime-only -- --quiet
 }
 
 # Builds what the fast tests of a preset need, and runs them.
 fast_tests_of() {
     cmake --preset "$1" >build/configure.log
-    cmake --build --preset "$1" --target fast_tests
+    cmake --build --preset "$1" --target fast_tests -- --quiet
     ctest --preset "$1"
 }
 
