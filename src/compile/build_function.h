@@ -19,6 +19,7 @@ struct FunctionParts {
   std::vector<RegionCost> region_costs;          // cost of each region; empty if unknown
   std::vector<FunctionParts> alternatives = {};  // plans of the same problem, in order of preference
   std::vector<ChosenStage> stages = {};          // stages of the plan; empty if it is not divided
+  std::vector<std::string> notes = {};           // what the compile left out, and why
 };
 
 struct BuiltFunction {

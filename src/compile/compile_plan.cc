@@ -1,16 +1,23 @@
 #include "compile/compile_plan.h"
 
+#include "plan/partition/describe_plan.h"
+
 namespace intarsia {
 namespace {
 
-/// Compiles the alternatives; those that do not compile are left out.
+/// Compiles the alternatives; those that do not compile are left out, with a note.
 Status compile_alternatives(PlanCompilation& compilation) {
   CompiledFunction& function = compilation.function;
   std::vector<AlternativePlan> compiled;
   for (AlternativePlan& alternative : function.chosen.alternatives) {
     Result<CompiledRegions> regions = compilation.compiler.compile(alternative.plan);
     TRY(check_not_cancelled(compilation.compiler.tools()));
-    if (!regions) continue;
+    if (!regions) {
+      function.notes.push_back(fmt::format("the plan on {} is no alternative: {}",
+                                           targets_of(*function.problem, alternative.plan.partition),
+                                           regions.error().message));
+      continue;
+    }
     compiled.push_back(std::move(alternative));
     function.alternatives.push_back(std::move(*regions));
   }

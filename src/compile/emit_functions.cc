@@ -20,6 +20,7 @@ FunctionParts parts_of(const CompiledFunction& function) {
         {function.name, *function.problem, other.plan, function.alternatives[i], other.measured, {}});
   }
   parts.stages = chosen.stages;
+  parts.notes = function.all_notes();
   return parts;
 }
 

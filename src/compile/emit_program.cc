@@ -76,6 +76,7 @@ class ProgramEmitter {
     objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
     describe_plugins(parts);
     built.function.measured_ns = static_cast<uint64_t>(parts.measured.value_or(0));
+    built.function.notes = parts.notes;
     return std::make_unique<fbs::FunctionT>(std::move(built.function));
   }
 

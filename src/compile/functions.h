@@ -24,6 +24,9 @@ struct PlannedFunction : ImportedFunction {
   ChosenPlan chosen;
   std::optional<StageReport> stage_report;  // present if this compile chose the stages
   std::vector<std::string> notes;           // wishes that were not followed, for people to read
+
+  /// Returns these notes, and those of the choice of the plan and of plug-ins.
+  std::vector<std::string> all_notes() const;
 };
 
 /// A function with the code of its plan and of the plan's alternatives.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/count_operations.h"
+#include "plan/partition/describe_plan.h"
 #include "plan/place/mix_backends.h"
 #include "plan/stages/stage_steps.h"
 #include "report/explanation.h"
@@ -44,13 +45,6 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
     explained.outputs.push_back(explain_port(value));
   }
   return explained;
-}
-
-/// Returns the targets of a plan: "halide@cpu + reference@cpu".
-std::string targets_of(const PlanningProblem& problem, const Plan& plan) {
-  std::set<std::string> targets;
-  for (const Region& region : plan.partition.regions) targets.insert(problem.targets[region.target].name);
-  return fmt::format("{}", fmt::join(targets, " + "));
 }
 
 /// Returns the memory space that a region works in; the host's for -1.
@@ -246,8 +240,10 @@ Explanation explain_function(const CompiledFunction& function) {
   }
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)
-    explanation.alternatives.push_back({targets_of(problem, alternative.plan), alternative.measured});
+    explanation.alternatives.push_back(
+        {targets_of(problem, alternative.plan.partition), alternative.measured});
   explanation.stages = explain_stages(function);
+  explanation.notes = function.all_notes();
   explain_costs(function, explanation);
   return explanation;
 }

@@ -63,6 +63,7 @@ class Page {
     add_nodes();
     add_copies();
     add_alternatives();
+    add_notes();
     add_ports();
     return head() + totals() + "<nav aria-label=\"Sections\">\n" + links_ + "</nav>\n" + picture() +
            sections_ + fmt::format("</main>\n<script>\n{}</script>\n</body>\n</html>\n", page_script);
@@ -349,6 +350,13 @@ class Page {
       table.add_row({text_cell(other.targets), time_cell(other.measured)});
     add_section("alternatives", "Where a library or device is missing",
                 note("The first of these that can be loaded runs instead.") + table.print());
+  }
+
+  void add_notes() {
+    if (explanation_.notes.empty()) return;
+    HtmlTable table("notes", {{"What was left out, and why", "long"}});
+    for (const std::string& text : explanation_.notes) table.add_row({text_cell(text)});
+    add_section("notes", "Notes", table.print());
   }
 
   void add_ports() {

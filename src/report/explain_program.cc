@@ -152,6 +152,7 @@ Explanation explain_program(const MappedProgram& mapped) {
     for (const auto& alternative : function->alternatives)
       explanation.alternatives.push_back(
           {targets_of(program, *alternative), time_or_none(alternative->measured_ns)});
+    explanation.notes.insert(explanation.notes.end(), function->notes.begin(), function->notes.end());
     for (const auto& stage : function->stages) explanation.stages.push_back(explain_stage(program, *stage));
   }
   if (program.functions.size() == 1) explanation.measured = time_or_none(program.functions[0]->measured_ns);

@@ -255,6 +255,8 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
         6);
   }
   print_stages(explanation, text);
+  if (!explanation.notes.empty()) text += "\nNotes:\n";
+  for (const std::string& note : explanation.notes) text += wrap("  " + note, 6);
   if (!explanation.copies.empty()) text += "\nCopies:\n";
   for (const ExplainedCopy& copy : explanation.copies) {
     text +=

@@ -129,6 +129,7 @@ struct Explanation {
   std::optional<ProgramSize> size;  // set for programs
   bool may_ship_another = false;    // set for models: a compile measures plans and may choose another one
   std::string no_times;             // reason that no segments are listed; empty if some are
+  std::vector<std::string> notes;   // what the compile left out, and why
 };
 
 /// Explains a function of a model as far as its compile went: nodes and regions only if it got to regions.

@@ -291,8 +291,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["code_generation"] = codegen_json(function.regions.codegen);
   json["plan"] = plan ? plan_json(*plan) : Json(nullptr);
   json["refused_regions"] = refused_regions_json(*function.refused);
-  json["notes"] = function.notes;
-  for (const std::string& note : function.refused->notes()) json["notes"].push_back(note);
+  json["notes"] = function.all_notes();
   json["predicted_ms"] = milliseconds_or_null(function.chosen.predicted);
   json["measured_ms"] = milliseconds_or_null(function.chosen.measured);
   json["single_backend_ms"] = plan && plan->measured ? single_backend_json(*plan) : Json(nullptr);
@@ -337,6 +336,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["size"] = size_json(explanation.size);
   json["plans"] = plans_json(explanation);
   json["stretches"] = stretches_json(explanation);
+  json["notes"] = explanation.notes;
   json["no_times_reason"] = explanation.no_times.empty() ? Json(nullptr) : Json(explanation.no_times);
   json["unsupported_ops"] = refused_json(explanation);
   json["nodes"] = nodes_json(explanation);

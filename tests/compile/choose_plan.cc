@@ -9,6 +9,7 @@
 
 #include <thread>
 
+#include "report/explanation.h"
 #include "tests/support/priced_plans.h"
 
 namespace intarsia {
@@ -484,6 +485,24 @@ TEST_F(PlanChoice, AFrameworkThatIsMissingHasAnAlternative) {
   compile();
   EXPECT_TRUE(read_program(request.program_path)->description.functions[0]->alternatives.empty())
       << "the user wants the framework";
+}
+
+TEST_F(PlanChoice, AnAlternativeThatDoesNotCompileIsNoted) {
+  request.devices = {"cpu", "accel=sim:0"};
+  request.pins = {{"Relu1", "own@accel"}};
+  request.also = {"cpu"};
+  request.tune = Tune::off;
+  static_cast<PricedTarget&>(*tools.targets[0]).breaks_at = 2;
+  write_chain({"Relu", "Relu"});
+  const Result<CompileResult> result = compile_model(request, tools);
+  ASSERT_TRUE(result) << result.error().message;
+  const MappedProgram program = read_program(request.program_path).value();
+  EXPECT_TRUE(program.description.functions[0]->alternatives.empty());
+  ASSERT_EQ(program.description.functions[0]->notes.size(), 1u);
+  EXPECT_EQ(
+      program.description.functions[0]->notes[0],
+      "the plan on own@cpu is no alternative: region 0 on own@cpu (from node 'Relu0'): 2 nodes are too many");
+  EXPECT_EQ(explain_program(program).notes, program.description.functions[0]->notes);
 }
 
 TEST_F(PlanChoice, NoTimeIsNotAnError) {

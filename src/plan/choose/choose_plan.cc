@@ -307,11 +307,13 @@ Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
     return PlanReport{.disabled_reason = "no backend takes nodes of another"};
   }
   TRY(time_candidates(choice));
-  static_cast<void>(add_all_mixtures(choice));  // candidates that cannot be priced are not mixed
+  const Status mixed = add_all_mixtures(choice);
   const Candidate& best = find_best(choice, choice.tools.prefer);
   shipped = best.plan;
   if (best.moves_all) explain_all(choice, best, shipped.placement);
-  return report_choice(choice, best);
+  PlanReport report = report_choice(choice, best);
+  if (!mixed) report.notes.push_back(fmt::format("parts of plans were not mixed: {}", mixed.error().message));
+  return report;
 }
 
 std::optional<PlanReport> report_comparison(Choice& choice, Plan& shipped) {

@@ -38,9 +38,10 @@ struct PlanReport {
     std::string backends;  // "halide+onnxruntime"
     int64_t nanoseconds;
   };
-  std::optional<Passed> passed_over;  // faster plan, but not by enough for the libraries it needs
-  int regions_measured = 0;           // regions of the compared plans that were timed for this
-  int regions_remembered = 0;         // regions whose times were known
+  std::optional<Passed> passed_over;    // faster plan, but not by enough for the libraries it needs
+  int regions_measured = 0;             // regions of the compared plans that were timed for this
+  int regions_remembered = 0;           // regions whose times were known
+  std::vector<std::string> notes = {};  // what was not tried, and why
 };
 
 /// Tools that make and time plans.

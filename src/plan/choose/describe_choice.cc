@@ -20,6 +20,7 @@ std::string describe_choice(const PlanningProblem& problem, const ChosenPlan& ch
     text += fmt::format("{} cannot ship: {}\n", backends, fault);
   add("ships", chosen.measured);
   add("predicted", chosen.predicted);
+  for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   return text;
 }
 

@@ -46,6 +46,12 @@ std::string describe_steps(const PlanningProblem& problem, const Partition& part
   return text;
 }
 
+std::string targets_of(const PlanningProblem& problem, const Partition& partition) {
+  std::set<std::string> targets;
+  for (const Region& region : partition.regions) targets.insert(problem.targets[region.target].name);
+  return fmt::format("{}", fmt::join(targets, " + "));
+}
+
 std::string identify_plan(const PlanningProblem& problem, const Partition& partition) {
   std::string text;
   for (const DeviceSlot& slot : problem.slots) text += fmt::format("slot {} {}\n", slot.name, slot.device);

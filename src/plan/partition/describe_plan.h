@@ -14,6 +14,9 @@ std::string describe_partition(const PlanningProblem& problem, const Partition& 
 /// Returns a line per step: "run 0 halide@cpu", "copy x cpu -> accel".
 std::string describe_steps(const PlanningProblem& problem, const Partition& partition, const StepList& steps);
 
+/// Returns the targets of the regions: "halide@cpu + reference@cpu".
+std::string targets_of(const PlanningProblem& problem, const Partition& partition);
+
 /// Returns the targets and nodes of the regions, with the versions of backends and of their code, and the
 /// devices: equal for plans of one graph that run the same.
 std::string identify_plan(const PlanningProblem& problem, const Partition& partition);
