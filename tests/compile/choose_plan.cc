@@ -2,7 +2,7 @@
 // machine's speed.
 //
 // Covers: src/compile/ choose_targets.cc compile_model.cc compile_plan.cc compile_regions.cc
-// measure_plans.cc plan_draft.cc plan_function.cc planning_tools.cc
+// functions.cc measure_plans.cc plan_draft.cc plan_function.cc planning_tools.cc
 // src/plan/choose/ choose_plan.cc src/plan/place/ plan_candidates.cc src/plan/costs/ plan_keys.cc
 // plan_timer.cc
 #include "plan/choose/choose_plan.h"
