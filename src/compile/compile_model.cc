@@ -154,7 +154,7 @@ Result<PlannedFunction> recall_plan(PassRunner& passes, const ImportedFunction& 
 Result<PlannedFunction> plan_function(PassRunner& passes, const ImportedFunction& imported,
                                       RegionCompiler& compiler) {
   FunctionPlanning planning = TRY(place(passes, imported));
-  if (passes.stopped()) return std::move(planning.function);
+  if (!passes.includes(choice_passes[0].name)) return std::move(planning.function);
   PlanningTools tools(imported.name, compiler, replan_quietly(passes, imported), TimeSource::measurement);
   planning.tools = &tools;
   TRY(passes.run(choice_passes, planning));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compile/compile_model.h"
 #include "graph/verify_graph.h"
 
 namespace intarsia {
@@ -21,6 +22,12 @@ PassRunner PassRunner::quiet() const {
 void PassRunner::show_on(Progress part, size_t count) {
   progress_ = std::move(part);
   progress_.expect(static_cast<double>(count));
+}
+
+bool PassRunner::includes(const std::string& name) const {
+  if (is_quiet_ || request_.stop_after.empty()) return true;
+  const std::vector<std::string> names = pass_names();
+  return std::ranges::find(names, name) <= std::ranges::find(names, request_.stop_after);
 }
 
 Status PassRunner::begin(const std::string& name) const {
@@ -41,11 +48,6 @@ bool PassRunner::is_printed(const std::string& name) const {
 
 void PassRunner::print(const std::string& name, const std::string& text) const {
   tools_.print(fmt::format("# after {}\n{}\n", name, text));
-}
-
-void PassRunner::end(const std::string& name) {
-  progress_.did(name);
-  stopped_ = !is_quiet_ && request_.stop_after == name;
 }
 
 Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools) {

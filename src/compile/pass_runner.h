@@ -27,8 +27,8 @@ class PassRunner {
   /// tried.
   PassRunner quiet() const;
 
-  /// Runs the passes in order: runs one, verifies the graph and the result, then prints it if asked to. After
-  /// the pass named by stop_after, stopped() is true and no further pass runs.
+  /// Runs the passes in order, up to the one named by stop_after: runs one, verifies the graph and the result,
+  /// then prints it if asked to.
   template <typename State, size_t count>
   Status run(const Pass<State> (&passes)[count], State& state) {
     for (const Pass<State>& pass : passes) TRY(run(pass, state));
@@ -37,19 +37,20 @@ class PassRunner {
 
   /// Shows the next passes, as many as `count`, on a part of a bar.
   void show_on(Progress part, size_t count);
-  bool stopped() const { return stopped_; }
+  /// Checks whether the pass runs, which those after stop_after do not.
+  bool includes(const std::string& name) const;
   const CompileRequest& request() const { return request_; }
   const BackendRegistry& tools() const { return tools_; }
 
  private:
   template <typename State>
   Status run(const Pass<State>& pass, State& state) {
-    if (stopped_) return {};
+    if (!includes(pass.name)) return {};
     TRY(begin(pass.name));
     TRY(pass.run(state));
     TRY(verify(pass.name, state.graph(), pass.verify ? pass.verify(state) : Status()));
+    progress_.did(pass.name);
     if (is_printed(pass.name)) print(pass.name, pass.print(state));
-    end(pass.name);
     return {};
   }
 
@@ -57,13 +58,11 @@ class PassRunner {
   static Status verify(const std::string& name, const Graph& graph, Status result);
   bool is_printed(const std::string& name) const;
   void print(const std::string& name, const std::string& text) const;
-  void end(const std::string& name);
 
   const CompileRequest& request_;
   const BackendRegistry& tools_;
   Progress progress_;
   bool is_quiet_ = false;
-  bool stopped_ = false;
 };
 
 /// Checks that every step of a backend in print_after exists. Error: it names those that do.

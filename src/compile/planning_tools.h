@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// Where times of plans come from.
+/// Source of the times of plans.
 enum class TimeSource {
   measurement,  // the table of measured times, else runs on this machine
   memory        // the table of measured times alone

@@ -174,6 +174,26 @@ def test_other_batches(batch, tmp_path):
     assert_same(run_program(program, {"image": image}, tmp_path), want, RTOL)
 
 
+def test_a_compile_stops_in_every_function(tmp_path):
+    shape = "image=" + "x".join(map(str, stored("two_signatures", "inputs", "classify")["image"].shape))
+    for name in ("import", "place_nodes"):
+        report = call_json(
+            "compile", model_path("two_signatures"), "-o", tmp_path / "p.so", "--shape", shape, "--stop-after", name
+        )
+        assert [bool(function["inputs"]) for function in report["functions"]] == [True, True]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_shape_of_no_input_is_told_before_anything_is_placed(tmp_path):
+    done = call(
+        *("compile", model_path("two_signatures"), "-o", tmp_path / "p.so", "--shape", "imagee=1x8x8x3"),
+        *("--print-after", "place_nodes"),
+        status=2,
+    )
+    assert "--shape imagee: no function of the model has such an input" in done.stderr
+    assert "place_nodes" not in done.stdout
+
+
 @pytest.mark.parametrize(
     "options", ((), ("--signature", "encode", "--signature", "classify")), ids=("default", "named")
 )
