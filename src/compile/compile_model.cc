@@ -96,7 +96,7 @@ constexpr Pass<FunctionPlanning> placement_passes[] = {
 };
 
 constexpr Pass<PlanDraft> partition_passes[] = {
-    {"group_opaque_values", group_values, verify_groups, print_groups},
+    {"group_opaque_values", group_values, nullptr, print_groups},
     // From here on nodes that must share a region have the same group.
     {"partition_graph", form_regions, verify_regions, print_regions},
     {"split_branches", part_branches, verify_regions, print_regions},

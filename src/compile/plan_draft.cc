@@ -12,7 +12,8 @@
 namespace intarsia {
 
 Status group_values(PlanDraft& draft) {
-  return group_opaque_values(draft.graph(), draft.problem.targets, draft.plan.placement);
+  TRY(group_opaque_values(draft.graph(), draft.problem.targets, draft.plan.placement));
+  return verify_stage_order(draft.graph(), draft.plan.placement);
 }
 
 Status form_regions(PlanDraft& draft) {
@@ -37,10 +38,6 @@ Status list_steps(PlanDraft& draft) {
 Status drop_copies(PlanDraft& draft) {
   draft.plan.steps = elide_copies(draft.plan.steps);
   return {};
-}
-
-Status verify_groups(const PlanDraft& draft) {
-  return verify_stage_order(draft.graph(), draft.plan.placement);
 }
 
 Status verify_regions(const PlanDraft& draft) {

@@ -13,6 +13,7 @@ struct PlanDraft {
   const Graph& graph() const { return problem.graph; }
 };
 
+/// Error: the user's stages tear a group.
 Status group_values(PlanDraft& draft);
 Status form_regions(PlanDraft& draft);
 Status part_branches(PlanDraft& draft);
@@ -20,8 +21,6 @@ Status choose_layouts(PlanDraft& draft);
 Status list_steps(PlanDraft& draft);
 Status drop_copies(PlanDraft& draft);
 
-/// Checks that stages come one after the other.
-Status verify_groups(const PlanDraft& draft);
 /// Checks that regions are convex, and each reads only from earlier ones.
 Status verify_regions(const PlanDraft& draft);
 /// Checks that only regions which agree exchange values with another axis order.
