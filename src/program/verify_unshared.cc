@@ -58,6 +58,7 @@ void visit_function(Budget& budget, const fbs::Function& function) {
     budget.numbers(step.after());
   });
   budget.numbers(function.arena_bytes());
+  budget.texts(function.notes());
   budget.each(function.alternatives(), [&](const fbs::Function& one) { visit_function(budget, one); });
   budget.each(function.stages(), [&](const fbs::Stage& stage) {
     if (stage.function() != nullptr) visit_function(budget, *stage.function());

@@ -82,17 +82,34 @@ std::string verify_plugins(bool are_shared) {
   return finish_and_verify(builder, program.Finish());
 }
 
+std::string verify_notes(bool are_shared) {
+  FlatBufferBuilder builder;
+  const std::string note(part_bytes, 'n');
+  const auto one = builder.CreateString(note);
+  const auto notes = repeat<flatbuffers::String>(
+      builder, [&] { return are_shared ? one : builder.CreateString(note); });
+  fbs::FunctionBuilder function(builder);
+  function.add_notes(notes);
+  const auto made = function.Finish();
+  const auto functions = builder.CreateVector(&made, 1);
+  fbs::ProgramBuilder program(builder);
+  program.add_functions(functions);
+  return finish_and_verify(builder, program.Finish());
+}
+
 TEST(VerifyUnshared, SharedPartsAreDamage) {
   const std::string damage = "damaged: its description refers to the same parts again and again";
   EXPECT_EQ(verify_values(true), damage);
   EXPECT_EQ(verify_growths(true), damage);
   EXPECT_EQ(verify_plugins(true), damage);
+  EXPECT_EQ(verify_notes(true), damage);
 }
 
 TEST(VerifyUnshared, PartsOfTheirOwnAreNot) {
   EXPECT_EQ(verify_values(false), "none");
   EXPECT_EQ(verify_growths(false), "none");
   EXPECT_EQ(verify_plugins(false), "none");
+  EXPECT_EQ(verify_notes(false), "none");
 }
 
 }  // namespace
