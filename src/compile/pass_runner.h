@@ -27,8 +27,8 @@ class PassRunner {
   /// tried.
   PassRunner quiet() const;
 
-  /// Runs the passes in order, up to the one named by stop_after: runs one, verifies the graph and the result,
-  /// then prints it if asked to.
+  /// Runs the passes in order, up to the one named by stop_after: runs one, verifies the graph and the
+  /// result, then prints it if asked to.
   template <typename State, size_t count>
   Status run(const Pass<State> (&passes)[count], State& state) {
     for (const Pass<State>& pass : passes) TRY(run(pass, state));

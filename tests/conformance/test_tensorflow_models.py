@@ -178,7 +178,14 @@ def test_a_compile_stops_in_every_function(tmp_path):
     shape = "image=" + "x".join(map(str, stored("two_signatures", "inputs", "classify")["image"].shape))
     for name in ("import", "place_nodes"):
         report = call_json(
-            "compile", model_path("two_signatures"), "-o", tmp_path / "p.so", "--shape", shape, "--stop-after", name
+            "compile",
+            model_path("two_signatures"),
+            "-o",
+            tmp_path / "p.so",
+            "--shape",
+            shape,
+            "--stop-after",
+            name,
         )
         assert [bool(function["inputs"]) for function in report["functions"]] == [True, True]
     assert not list(tmp_path.iterdir())

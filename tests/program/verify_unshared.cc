@@ -86,8 +86,8 @@ std::string verify_notes(bool are_shared) {
   FlatBufferBuilder builder;
   const std::string note(part_bytes, 'n');
   const auto one = builder.CreateString(note);
-  const auto notes = repeat<flatbuffers::String>(
-      builder, [&] { return are_shared ? one : builder.CreateString(note); });
+  const auto notes =
+      repeat<flatbuffers::String>(builder, [&] { return are_shared ? one : builder.CreateString(note); });
   fbs::FunctionBuilder function(builder);
   function.add_notes(notes);
   const auto made = function.Finish();
