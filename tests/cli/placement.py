@@ -54,11 +54,12 @@ def large_branches(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def products(tmp_path_factory):
-    """Eight products, which take milliseconds each on a CPU, a value between two of them 1 MB."""
+    """Eight products, which take milliseconds each on a CPU, also a fast one; a value between two of them is 2.4 MB."""
     random = np.random.default_rng(1)
-    weight = (random.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32)
+    size = SIZE * 3 // 2
+    weight = (random.standard_normal((size, size)) / np.sqrt(size)).astype(np.float32)
     nodes = [helper.make_node("MatMul", [f"v{i}", "w"], [f"v{i + 1}"], f"product{i}") for i in range(8)]
-    shape = [SIZE, SIZE]
+    shape = [size, size]
     return save(
         tmp_path_factory.mktemp("products") / "model.onnx",
         nodes,
