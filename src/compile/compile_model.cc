@@ -24,7 +24,7 @@ Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunc
                                           Progress regions);
 Status emit_program(PassRunner& passes, CompileResult& result);
 size_t passes_of_an_import();
-size_t passes_of_a_function();
+size_t passes_until_a_plan();
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Backend
   const Progress compiling = progress.part(planning_takes + regions_take);
   compiling.expect(static_cast<double>(functions.size()) * (planning_takes + regions_take));
   for (const ImportedFunction& function : functions) {
-    passes.show_on(compiling.part(planning_takes), passes_of_a_function());
+    passes.show_on(compiling.part(planning_takes), passes_until_a_plan());
     result.functions.push_back(TRY(compile_function(passes, function, compiling.part(regions_take))));
   }
 
@@ -155,6 +155,7 @@ Result<PlannedFunction> plan_function(PassRunner& passes, const ImportedFunction
                                       RegionCompiler& compiler) {
   FunctionPlanning planning = TRY(place(passes, imported));
   if (!passes.includes(choice_passes[0].name)) return std::move(planning.function);
+  passes.show_on({}, 0);  // from here on the compiler of regions shows how far it is
   PlanningTools tools(imported.name, compiler, replan_quietly(passes, imported), TimeSource::measurement);
   planning.tools = &tools;
   TRY(passes.run(choice_passes, planning));
@@ -216,10 +217,7 @@ void add_names(const Pass<State> (&passes)[count], std::vector<std::string>& nam
 }
 
 size_t passes_of_an_import() { return std::size(import_passes); }
-size_t passes_of_a_function() {
-  return std::size(placement_passes) + std::size(partition_passes) + std::size(choice_passes) +
-         std::size(region_passes);
-}
+size_t passes_until_a_plan() { return std::size(placement_passes) + std::size(partition_passes); }
 
 }  // namespace
 
