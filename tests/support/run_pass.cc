@@ -186,11 +186,12 @@ Result<std::string> run_copies(Graph& graph, const CaseFile& file, bool elide) {
 
 /// Problem and tools of a plan, as the section `given` describes them:
 ///   target own@a Relu MatMul     a target on its slot, and the operators that it supports
-///   framework ort@a Relu         one that is a framework; channels_last own@a: one with this preference
+///   framework ort@a Relu         a target that is a framework
+///   channels_last own@a Relu     a target that prefers this layout
 ///   place own@a ort@a            the target of each node, in order; by preference without this line
-///   price ort Relu 5000          nanoseconds of an operator in a backend; plans are timed if there are
-///   prices cut %b                       values at which stages end; or, without any, a number of stages:
-///   stages 2
+///   price ort Relu 5000          nanoseconds of an operator in a backend; without prices nothing is timed
+///   cut %b                       values at which stages end
+///   stages 2                     number of stages, without cuts
 class GivenProblem {
  public:
   GivenProblem(const Graph& graph, const CaseFile& file) : costs_(folder_.path().string()) {
