@@ -30,7 +30,6 @@ size_t passes_until_a_plan();
 
 Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools) {
   const auto start = std::chrono::steady_clock::now();
-  TRY(check_steps_printed(request, tools));
   PassRunner passes(request, tools);
   const Progress progress = tools.progress.part(1);
   progress.expect(importing_takes + planning_takes + regions_take + emitting_takes);
@@ -68,6 +67,7 @@ constexpr Pass<FunctionImport> import_passes[] = {
 }  // namespace
 
 Result<std::vector<ImportedFunction>> import_functions(PassRunner& passes) {
+  TRY(check_steps_printed(passes.request(), passes.tools()));
   std::vector<ImportedFunction> functions;
   for (const std::string& signature : TRY(choose_signatures(passes.request()))) {
     FunctionImport import = TRY(start_import(passes.request(), passes.tools(), signature));

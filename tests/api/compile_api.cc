@@ -204,6 +204,13 @@ TEST(CompileApi, AnUnknownRuntimeIsRefused) {
   EXPECT_EQ(message, "no runtime 'tvm' to compare with; want onnxruntime, openvino or tensorflow");
 }
 
+TEST(CompileApi, AStepThatNoBackendHasIsAnErrorAlsoWithoutACompile) {
+  intarsia::CompileOptions options = reference();
+  options.print_after = {"halide.lunch"};
+  const std::string message = message_of([&] { intarsia::Compiler::get().explain(scale_model(2), options); });
+  EXPECT_NE(message.find("--print-after halide.lunch: no such step"), std::string::npos) << message;
+}
+
 TEST(CompileApi, ExplainsInAllForms) {
   const intarsia::Explanation explanation = intarsia::Compiler::get().explain(scale_model(2), reference());
   EXPECT_NE(explanation.json.find("\"unsupported_ops\""), std::string::npos);
