@@ -111,7 +111,8 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->type_name("S")
       ->group(help_group::code);
   command
-      .add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
+      .add_option("--cache", options.cache,
+                  "Folder of the measured times and generated code (default: the user's cache folder)")
       ->type_name("FOLDER")
       ->group(help_group::code);
 }

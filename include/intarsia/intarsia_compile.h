@@ -66,7 +66,7 @@ typedef struct intarsia_compile_request {
   const char* tune;
   /* Limit of the measuring time, in seconds; the rest is chosen analytically. 0: no limit. */
   double tune_seconds;
-  const char* cache; /* folder of the measured times; NULL: the user's cache folder */
+  const char* cache; /* folder of the measured times and generated code; NULL: the user's cache folder */
   /* Signatures of a SavedModel, each of which becomes a function of its name. Empty: "serving_default", or
    * all if there is no such signature. */
   intarsia_strings signatures;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/files/cache_folder.h"
 #include "plan/partition/boundary_layouts.h"
 
 namespace intarsia {
@@ -13,12 +14,14 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
       tools_(tools),
       progress_(std::move(progress)),
       refused_(refused),
-      tuning_(request, tools) {
+      tuning_(request, tools),
+      code_cache_(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder) {
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
   options_.prefers_size = request.prefers_size;
   options_.keep_names = !request.strip_names;
   options_.codegen = &codegen_;
+  options_.code_cache = &code_cache_;
   options_.is_cancelled = tools.is_cancelled;
 }
 

@@ -58,6 +58,7 @@ class RegionCompiler {
   RefusedRegions& refused_;
   Tuning tuning_;
   CodegenReport codegen_;
+  CodeCache code_cache_;
   CompileOptions options_;
   std::map<Key, CompiledRegion> compiled_;
   std::set<Key> untried_;  // compiled regions that no framework has loaded yet, so it may still refuse them

@@ -62,7 +62,7 @@ struct CompileRequest {
   bool prefers_size = false;   // avoid larger weights for speed, and alternatives but those of `also`
   Tune tune = Tune::fast;
   double tune_seconds = 0;      // 0 for no limit
-  std::string cache_folder;     // folder of measured times; empty for the user's
+  std::string cache_folder;     // folder of measured times and generated code; empty for the user's
   bool strip_names = false;     // leave node names out of the program
   std::string plan_path;        // plan file that places nodes, without measuring; empty for none
   std::string saved_plan_path;  // file for the plan that ships; empty for none

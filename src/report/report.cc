@@ -210,6 +210,7 @@ Json tuning_json(const TuningReport& tuning) {
 
 Json codegen_json(const CodegenReport& codegen) {
   return {{"kernels", codegen.kernels},
+          {"reused", codegen.reused},
           {"cpu_seconds", codegen.cpu_seconds},
           {"slowest", codegen.kernels == 0
                           ? Json(nullptr)

@@ -12,9 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "target/shared_database.h"
 #include "target/timing.h"
-
-struct sqlite3;
 
 namespace intarsia {
 
@@ -75,14 +74,9 @@ class CostTable {
   const std::string& warning() const { return warning_; }
 
  private:
-  enum class Opened { ready, damaged, other_format, unusable };
-  Opened open(const std::string& path);
-  bool open_or_replace(const std::string& path);
   void warn(const std::string& why);
 
-  int busy_milliseconds_;
-  std::string path_;  // path of the file; empty if there is none
-  std::shared_ptr<sqlite3> file_;
+  SharedDatabase file_;
   std::string machine_;
   std::map<CostKey, Cost> disturbed_;
   std::string warning_;

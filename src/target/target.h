@@ -12,6 +12,7 @@
 #include "base/device_features.h"
 #include "base/progress.h"
 #include "graph/graph.h"
+#include "target/code_cache.h"
 #include "target/tuner.h"
 
 namespace intarsia {
@@ -27,6 +28,7 @@ struct Support {
 /// Cost of code generation, over all regions of a compile.
 struct CodegenReport {
   int kernels = 0;         // kernels generated, including variants that were measured
+  int reused = 0;          // kernels whose code an earlier compile generated
   double cpu_seconds = 0;  // total CPU time
   std::string slowest;     // kernel that took longest
   double slowest_seconds = 0;
@@ -42,6 +44,7 @@ struct CompileOptions {
   Tuner* tuner = nullptr;              // null: analytic choices
   std::string timed_on = "cpu";        // device whose times choose kernels
   CodegenReport* codegen = nullptr;    // filled in unless null
+  CodeCache* code_cache = nullptr;     // code of earlier compiles; null: none is kept
   std::function<bool()> is_cancelled;  // polled several times a second during code generation; empty: never
   Progress progress;                   // progress of compiling this region
   bool keep_names = true;              // whether the run half's data may reveal names of the source

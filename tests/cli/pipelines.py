@@ -120,9 +120,9 @@ def test_a_trace_of_a_program_shows_each_stage_on_its_executor(folder, tmp_path)
     program, path = tmp_path / "p.so", tmp_path / "trace.json"
     cuts = ("--objective", "throughput", "--tune", "off", "--cut", "v1", "--cut", "v2")
     call("compile", model, "-o", program, "-d", "cpu,accel=sim:0,b=cpu", "--backends", "halide", *cuts)
-    call("run", program, "--pipeline", "--runs", 10, "--trace", path)
+    call("run", program, "--pipeline", "--runs", 200, "--trace", path)
     trace = read_trace(path)
-    check_frames(trace, 10, ["stage0", "stage1", "stage2"])
+    check_frames(trace, 200, ["stage0", "stage1", "stage2"])
     check_kernels(trace)
     rows = {group: {row.split(" #")[0] for at, row in trace.rows if at == group} for group, _ in trace.rows}
     on_sim = {"frames", "sim:0"}

@@ -1,5 +1,6 @@
 #include "backends/halide/emit/emit_objects.h"
 
+#include "backends/halide/emit/code_generation.h"
 #include "backends/halide/emit/kernel_costs.h"
 #include "backends/halide/schedule/kernel_name.h"
 
@@ -25,6 +26,9 @@ void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* 
   to->slowest_seconds = outcome.cpu_seconds;
   to->slowest = describe(kernel);
 }
+
+/// Returns the version of rows of the cache: what their code depends on besides the kernel.
+std::string cache_version() { return fmt::format("halide {} {}", INTARSIA_HALIDE_VERSION, code_generation); }
 
 /// Returns what is known of the kernels, if anything is remembered.
 std::map<CostKey, Cost> recall(std::span<const Kernel* const> kernels, const CompileOptions& options) {
@@ -86,21 +90,55 @@ Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel*
     requests.push_back({*kernel, emit.checks, emit.cpu_seconds});
     missing.push_back(names.back());
   }
+  reuse_code(requests, missing, options);
   emit.progress.expect(static_cast<double>(requests.size()));
-  const CodegenPool::Watch watch{options.is_cancelled, emit.progress};
-  auto outcomes = requests.empty() ? Result<std::vector<CodegenOutcome>>() : pool_.run(requests, watch);
-  if (!outcomes) {
+  if (Status made = make_code(requests, missing, {options.is_cancelled, emit.progress}, options); !made) {
     for (const std::string& name : missing) made_.erase(name);
-    return tl::unexpected(outcomes.error());
-  }
-  for (size_t i = 0; i < requests.size(); ++i) {
-    report(requests[i].kernel, (*outcomes)[i], options.codegen);
-    if ((*outcomes)[i].out_of_time) remember_given_up(requests[i].kernel, options);
-    made_[missing[i]] = std::move((*outcomes)[i]);
+    return tl::unexpected(made.error());
   }
   std::vector<const CodegenOutcome*> all;
   for (const std::string& name : names) all.push_back(&made_.at(name));
   return all;
+}
+
+/// Takes what the cache has out of the requests.
+void Emitter::reuse_code(std::vector<CodegenRequest>& requests, std::vector<std::string>& missing,
+                         const CompileOptions& options) {
+  if (options.code_cache == nullptr || requests.empty()) return;
+  const std::map<std::string, std::string> found = options.code_cache->find(missing, cache_version());
+  std::vector<CodegenRequest> other_requests;
+  std::vector<std::string> others;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto at = found.find(missing[i]);
+    CodegenReply reply =
+        at == found.end() ? CodegenReply(fail("not in the cache")) : decode_reply(at->second);
+    if (reply) {
+      made_[missing[i]] = {.kind = Kind::made, .kernel = std::move(*reply)};
+      if (options.codegen != nullptr) ++options.codegen->reused;
+      continue;
+    }
+    other_requests.push_back(std::move(requests[i]));
+    others.push_back(std::move(missing[i]));
+  }
+  requests = std::move(other_requests);
+  missing = std::move(others);
+}
+
+/// Generates code for all requests and adds it to the cache.
+Status Emitter::make_code(const std::vector<CodegenRequest>& requests, const std::vector<std::string>& names,
+                          const CodegenPool::Watch& watch, const CompileOptions& options) {
+  if (requests.empty()) return {};
+  std::vector<CodegenOutcome> outcomes = TRY(pool_.run(requests, watch));
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    report(requests[i].kernel, outcomes[i], options.codegen);
+    if (outcomes[i].out_of_time) remember_given_up(requests[i].kernel, options);
+    if (options.code_cache != nullptr && outcomes[i].kind == Kind::made)
+      rows.emplace_back(names[i], encode_reply(outcomes[i].kernel));
+    made_[names[i]] = std::move(outcomes[i]);
+  }
+  if (options.code_cache != nullptr) options.code_cache->add(rows, cache_version());
+  return {};
 }
 
 Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter,

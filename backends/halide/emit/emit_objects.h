@@ -1,5 +1,5 @@
 // Machine code, generated in worker processes. Kernels with equal text have equal code, byte for byte,
-// wherever they appear, and it is generated once.
+// wherever they appear, and it is generated once; later compiles find it in a cache.
 #pragma once
 
 #include <map>
@@ -28,6 +28,11 @@ class Emitter {
                                                   const EmitOptions& emit, const CompileOptions& options);
 
  private:
+  void reuse_code(std::vector<CodegenRequest>& requests, std::vector<std::string>& missing,
+                  const CompileOptions& options);
+  Status make_code(const std::vector<CodegenRequest>& requests, const std::vector<std::string>& names,
+                   const CodegenPool::Watch& watch, const CompileOptions& options);
+
   CodegenPool pool_;
   std::map<std::string, CodegenOutcome> made_;  // indexed by kernel name
 };

@@ -160,7 +160,7 @@ def compile(
     tune: "off": choose kernels by a formula; "fast" or "full": by measuring few or many variants, and what a
         framework runs by measuring plans.
     tune_seconds: limit of the measuring time; 0: none.
-    cache: folder of the measured times; empty: the user's.
+    cache: folder of the measured times and generated code; empty: the user's.
     also: slots that must suffice to run the program, with an alternative for when other devices are missing.
     memory: {slot: size}, in bytes or as "64MB": limits on what constants and the working memory of one
         session take of the memory that the slot works in; the planner searches for a plan that fits.

@@ -9,6 +9,7 @@
 #include "backends/halide/tune/choose_schedules.h"
 #include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/test_folder.h"
 #include "tests/support/test_team.h"
 
 namespace intarsia::test {
@@ -108,6 +109,31 @@ TEST(HalideCodegen, TheLastAlternativeIsPlainCodeInOneThread) {
   const halide::Kernel& plain = calls->front().alternatives.back();
   EXPECT_EQ(plain.isa.level, "x86-64-v2");
   EXPECT_EQ(plain.threads, 1);
+}
+
+TEST(HalideCodegen, CodeOfAnEarlierCompileIsReused) {
+  const test::TestFolder folder;
+  CodeCache cache(folder.path().string());
+  const auto emit_with = [&](CodegenReport& report) -> Result<std::vector<halide::EmittedKernel>> {
+    CompileOptions options{1};
+    options.codegen = &report;
+    options.code_cache = &cache;
+    auto calls = TRY(make_calls(convolution, options));
+    halide::Emitter fresh;
+    return halide::emit_objects(calls, fresh, {}, options);
+  };
+  CodegenReport first, second;
+  const auto made = emit_with(first), reused = emit_with(second);
+  ASSERT_TRUE(made && reused);
+  EXPECT_GT(first.kernels, 0);
+  EXPECT_EQ(std::tuple(first.reused, second.kernels, second.reused), std::tuple(0, 0, first.kernels));
+  ASSERT_EQ(made->size(), reused->size());
+  for (size_t i = 0; i < made->size(); ++i) {
+    const halide::EmittedKernel &a = (*made)[i], &b = (*reused)[i];
+    EXPECT_TRUE(a.object_file == b.object_file);
+    EXPECT_EQ(std::tuple(a.symbol, a.scratch_bytes, a.in_place, a.output.shape, a.output.strides),
+              std::tuple(b.symbol, b.scratch_bytes, b.in_place, b.output.shape, b.output.strides));
+  }
 }
 
 /// Checks the timeout: no code is generated in a ten-thousandth of a second, not even in six.
