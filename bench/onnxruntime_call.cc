@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "backends/onnxruntime/load.h"
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 #include "backends/onnxruntime/target.h"
 #include "onnx/write_onnx_model.h"
 

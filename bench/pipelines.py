@@ -5,7 +5,7 @@
 declared: a chain of products split at random over two devices that take declared times and the processor; the time that frames
 should take by the slowest stage, the first frame through all of them, over the time that they took, aim 0.97. By the declared times
 alone, and by what each stage takes for a frame that is alone, with its copies and the machine's late timers. real: ResNet50 in
-two stages, on a core each, and on a core and OpenCL held to the other; in three, of which ONNX Runtime runs the middle one on the
+two stages, on a core each, and on a core and OpenCL pinned to the other; in three, of which ONNX Runtime runs the middle one on the
 other core; and a TensorFlow model that decodes JPEG on one core and classifies on the other. Frames per second times what the
 busiest core's stages take for a frame that is alone, aim 0.9, and against the stages in turn, a frame at a time. one_core: the two stages in turn on one core against the
 program that was compiled for latency, aim 1.03. All numbers go to build/bench/pipelines.json, from

@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/ort_library.h"
+#include "backends/onnxruntime/library.h"
 #include "backends/onnxruntime/target.h"
 #include "registry/open_targets.h"
 

@@ -1,4 +1,4 @@
-#include "backends/openvino/ov_library.h"
+#include "backends/openvino/library.h"
 #include "backends/openvino/target.h"
 #include "registry/open_targets.h"
 

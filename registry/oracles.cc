@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "backends/onnxruntime/evaluate_with_onnxruntime.h"
-#include "backends/onnxruntime/ort_library.h"
+#include "backends/onnxruntime/evaluate.h"
+#include "backends/onnxruntime/library.h"
 #include "backends/reference/evaluate.h"
-#include "backends/tensorflow/evaluate_with_tensorflow.h"
+#include "backends/tensorflow/evaluate.h"
 #include "backends/tensorflow/saved_model.h"
 #include "import/import_model.h"
 #include "registry/tensorflow_model.h"

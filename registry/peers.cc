@@ -7,7 +7,7 @@
 
 #include "backends/onnxruntime/opened_model.h"
 #include "backends/openvino/opened_model.h"
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "registry/tensorflow_model.h"
 
 namespace intarsia {

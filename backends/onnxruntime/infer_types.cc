@@ -1,6 +1,6 @@
 #include "backends/onnxruntime/infer_types.h"
 
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 #include "base/protobuf.h"
 #include "onnx/onnx_fields.h"
 #include "onnx/probe_node.h"

@@ -1,6 +1,6 @@
 #include "backends/onnxruntime/opaque_values.h"
 
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 #include "base/protobuf.h"
 
 namespace intarsia {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 
 namespace intarsia::ort {
 

@@ -1,7 +1,7 @@
 // Time of each operator of a model inside ONNX Runtime.
 #pragma once
 
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 #include "device/executable.h"
 
 namespace intarsia::ort {

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "backends/onnxruntime/infer_types.h"
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 #include "onnx/probe_node.h"
 #include "onnx/unfold_constants.h"
 #include "onnx/write_onnx_model.h"

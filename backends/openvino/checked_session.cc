@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/tensor.h"
 #include "base/threads/pool_cores.h"
 
 namespace intarsia::openvino {

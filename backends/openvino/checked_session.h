@@ -7,7 +7,7 @@
 // memory, where it is always right, and is copied.
 #pragma once
 
-#include "backends/openvino/ov_session.h"
+#include "backends/openvino/session.h"
 
 namespace intarsia::openvino {
 

@@ -5,9 +5,9 @@
 
 #include "backends/openvino/checked_session.h"
 #include "backends/openvino/complete_model.h"
-#include "backends/openvino/ov_tensor.h"
 #include "backends/openvino/profile_model.h"
-#include "base/threads/core_set.h"
+#include "backends/openvino/tensor.h"
+#include "base/core_set.h"
 #include "base/threads/pool_cores.h"
 #include "onnx_region/region_model.h"
 
@@ -152,7 +152,7 @@ class SessionExecutable : public Executable {
 
 Result<CheckedSession> open_on_cores(const RegionModel& model) {
   if (settings_of(model).device != "CPU") return open_checked(TRY(complete_model(model)), settings_of(model));
-  TRY(hold_pool("OpenVINO", model.cores));
+  TRY(pin_pool("OpenVINO", model.cores));
   if (model.cores == nullptr) return open_checked(TRY(complete_model(model)), settings_of(model));
   TRY(Library::get());
   TRY(Library::check_stays_on_cores());

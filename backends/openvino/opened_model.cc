@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/tensor.h"
 #include "base/files/regular_file.h"
 
 namespace intarsia::openvino {

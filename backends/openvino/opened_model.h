@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/openvino/ov_library.h"
+#include "backends/openvino/library.h"
 #include "base/tensor_view.h"
 
 namespace intarsia::openvino {

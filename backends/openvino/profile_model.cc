@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/tensor.h"
 
 namespace intarsia::openvino {
 namespace {

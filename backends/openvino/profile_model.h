@@ -1,7 +1,7 @@
 // Time of each operator of a model inside OpenVINO.
 #pragma once
 
-#include "backends/openvino/ov_session.h"
+#include "backends/openvino/session.h"
 #include "device/executable.h"
 
 namespace intarsia::openvino {

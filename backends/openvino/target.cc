@@ -6,7 +6,7 @@
 
 #include "backends/openvino/complete_model.h"
 #include "backends/openvino/node_rules.h"
-#include "backends/openvino/ov_session.h"
+#include "backends/openvino/session.h"
 #include "onnx/probe_node.h"
 #include "onnx/unfold_constants.h"
 #include "onnx/write_onnx_model.h"

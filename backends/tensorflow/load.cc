@@ -111,7 +111,7 @@ bool is_of_pool(std::string_view thread) { return thread == thread_name || threa
 /// Opens a session and binds the pool's threads: the library makes its pool with its first session.
 Result<RegionSession> open_on_cores(const Library& library, const RegionGraph& region,
                                     const LoadContext& context) {
-  TRY(hold_pool("TensorFlow", context.cores));
+  TRY(pin_pool("TensorFlow", context.cores));
   RegionSession session = TRY(open_region(library, region, context.threads));
   if (context.cores != nullptr) bind_threads(is_of_pool, *context.cores);
   return session;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "backends/tensorflow/tf_library.h"
+#include "backends/tensorflow/library.h"
 #include "graph/graph.h"
 #include "target/target.h"
 #include "tensorflow/messages.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/tensorflow/tf_session.h"
+#include "backends/tensorflow/session.h"
 #include "tensorflow/saved_model_source.h"
 
 namespace intarsia::tf {

@@ -1,7 +1,7 @@
 // Session of a region: the compile half tries it, the run half runs it.
 #pragma once
 
-#include "backends/tensorflow/tf_session.h"
+#include "backends/tensorflow/session.h"
 
 namespace intarsia::tf {
 

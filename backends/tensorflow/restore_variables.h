@@ -1,7 +1,7 @@
 // Opening of a SavedModel with all of its variables set, as tf.saved_model.load sets them.
 #pragma once
 
-#include "backends/tensorflow/tf_session.h"
+#include "backends/tensorflow/session.h"
 #include "tensorflow/saved_model_source.h"
 
 namespace intarsia::tf {

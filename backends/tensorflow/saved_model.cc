@@ -5,7 +5,7 @@
 
 #include "backends/tensorflow/op_registry.h"
 #include "backends/tensorflow/restore_variables.h"
-#include "backends/tensorflow/tf_session.h"
+#include "backends/tensorflow/session.h"
 #include "tensorflow/dtypes.h"
 
 namespace intarsia {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "api/backend_registry.h"
+#include "api/compile_services.h"
 #include "api/external_tensor.h"
 #include "api/give_text.h"
 #include "api/handles.h"
@@ -44,29 +44,30 @@ Result<std::vector<Timing>> time_kernels_on(const std::string& device, const Ker
   return time_device_kernels(batch, backend, *executor, is_cancelled);
 }
 
-Result<BackendRegistry> make_tools(const ReadRequest& read) {
-  BackendRegistry tools = TRY(make_backend_registry(read.request, read.kernels));
-  tools.progress = read.progress;
-  tools.print = read.print;
-  tools.is_cancelled = read.is_cancelled;
-  tools.time_kernels = [is_cancelled = read.is_cancelled](const std::string& backend,
-                                                          const KernelBatch& batch, const std::string& device,
-                                                          int threads) -> Result<std::vector<Timing>> {
+Result<CompileServices> make_services(const ReadRequest& read) {
+  CompileServices services = TRY(make_compile_services(read.request, read.kernels));
+  services.observer.progress = read.progress;
+  services.observer.print = read.print;
+  services.observer.is_cancelled = read.is_cancelled;
+  services.measuring.time_kernels = [is_cancelled = read.is_cancelled](
+                                        const std::string& backend, const KernelBatch& batch,
+                                        const std::string& device,
+                                        int threads) -> Result<std::vector<Timing>> {
     for (const RunBackend& one : run_backends()) {
       if (one.name == backend) return time_kernels_on(device, batch, one, threads, is_cancelled);
     }
     return fail("no usable backend '{}'", backend);
   };
-  tools.has_device = [](const std::string& device) { return make_device(device).has_value(); };
-  tools.probe = measure_probe;
-  tools.peak = measure_peak;
-  tools.time_link = time_link;
-  tools.device_features = device_features;
-  tools.count_queues = count_queues;
-  tools.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
+  services.measuring.has_device = [](const std::string& device) { return make_device(device).has_value(); };
+  services.measuring.probe = measure_probe;
+  services.measuring.peak = measure_peak;
+  services.measuring.time_link = time_link;
+  services.devices.features = device_features;
+  services.devices.count_queues = count_queues;
+  services.measuring.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
     return time_programs(std::move(programs), run_backends(), options);
   };
-  return tools;
+  return services;
 }
 
 /// Checks that the files to write do not replace what they are made from, and can be written.
@@ -95,19 +96,19 @@ Status compile(const intarsia_compile_request& from, char** report) {
   if (request.model_path.empty()) return fail("no model to compile");
   if (is_program_file(request.model_path).value_or(false)) TRY(check_file_kind(request.model_path));
   TRY(check_outputs(read));
-  const BackendRegistry tools = TRY(make_tools(read));
-  tools.progress.expect(1);
-  give_text(report_compile_json(TRY(compile_model(request, tools)), request), report);
+  const CompileServices services = TRY(make_services(read));
+  services.observer.progress.expect(1);
+  give_text(report_compile_json(TRY(compile_model(request, services)), request), report);
   return {};
 }
 
 /// Places the model as compiling would. Nodes that no backend takes go to "nobody".
 Result<Explanation> explain_model(ReadRequest read) {
-  BackendRegistry tools = TRY(make_tools(read));
-  tools.targets.push_back(make_nobody_target());
+  CompileServices services = TRY(make_services(read));
+  services.backends.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
   read.request.stop_after.clear();
-  PassRunner passes(read.request, tools);
+  PassRunner passes(read.request, services);
   const CompiledFunction placed{TRY(recall_plan(passes, TRY(import_functions(passes))[0]))};
   Explanation explanation = explain_function(placed);
   explanation.threads = read.request.threads;
@@ -158,8 +159,8 @@ Status annotate(const intarsia_compile_request& from, const std::string& path) {
   if (!request.plan_path.empty()) inputs.push_back(request.plan_path);
   TRY(check_output(path, inputs));
   request.stop_after.clear();
-  const BackendRegistry tools = TRY(make_tools(read));
-  PassRunner passes(request, tools);
+  const CompileServices services = TRY(make_services(read));
+  PassRunner passes(request, services);
   const PlannedFunction placed = TRY(place_function(passes, TRY(import_functions(passes))[0]));
   return annotate_model(placed, request.model_path, path);
 }
@@ -175,8 +176,8 @@ Status split(const intarsia_compile_request& from, const std::vector<std::string
         model);
   if (cuts.empty()) return fail("no value to cut at; name one with --cut");
   read.request.stop_after.clear();
-  const BackendRegistry tools = TRY(make_tools(read));
-  PassRunner passes(read.request, tools);
+  const CompileServices services = TRY(make_services(read));
+  PassRunner passes(read.request, services);
   const ImportedFunction imported = TRY(import_functions(passes))[0];
   const Graph& graph = imported.problem->graph;
   const auto report = TRY(with_context(split_model(graph, cuts, folder), "model '{}'", model));
@@ -239,14 +240,14 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
     model = TRY(read_program(request.path)).description.model_path;
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model,
                                         read.request.allow_fallback, read.request.op_libraries));
-  const BackendRegistry tools = TRY(make_tools(read));
+  const CompileServices services = TRY(make_services(read));
   const std::vector<RunBackend> backends = run_backends();
-  const CheckTools check_tools{tools, backends, oracle};
+  const CheckTools check_tools{services, backends, oracle};
   constexpr double comparing_takes = 0.2;  // share of the time of compiling
-  tools.progress.expect(1 + comparing_takes);
+  services.observer.progress.expect(1 + comparing_takes);
   CheckResult result = TRY(check_model(request, check_tools));
   if (!result.ok && from.bisect != 0) bisect_mismatch(request, check_tools, result);
-  tools.progress.did("compare_outputs", comparing_takes);
+  services.observer.progress.did("compare_outputs", comparing_takes);
   if (ok != nullptr) *ok = result.ok ? 1 : 0;
   if (report != nullptr) give_text(report_check_json(result, request), report);
   return {};

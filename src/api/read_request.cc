@@ -10,8 +10,9 @@
 #include "api/all_devices.h"
 #include "api/struct_sizes.h"
 #include "base/byte_size.h"
+#include "base/core_set.h"
 #include "base/cpu_level.h"
-#include "base/threads/core_set.h"
+#include "base/device_name.h"
 #include "compile/compile_model.h"
 
 namespace intarsia::api {
@@ -141,14 +142,11 @@ constexpr int max_threads = 1024;
 
 /// Counts the cores that the calling thread may use or, of a processor used as core sets, the largest set's.
 int default_threads(const std::vector<std::string>& devices) {
-  const std::string core_set = "cpu:";
   int most = 0;
   for (const std::string& device : devices) {
-    const std::string name = device.substr(device.rfind('=') + 1);
-    if (name == "cpu") most = max_threads;
-    if (!name.starts_with(core_set)) continue;
-    const Result<CoreSet> cores = CoreSet::parse(name.substr(core_set.size()));
-    if (cores) most = std::max(most, cores->size());  // errors in others are reported where slots are made
+    const Result<DeviceName> name = DeviceName::parse(device.substr(device.rfind('=') + 1));
+    if (!name || name->kind != "cpu") continue;  // errors are reported where slots are made
+    most = std::max(most, name->cores ? name->cores->size() : max_threads);
   }
   const int all = CoreSet::of_this_thread().size();
   return most == 0 ? all : std::min(most, all);

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
+#include "base/device_name.h"
 #include "base/digest.h"
 #include "base/files/mapped_file.h"
-#include "base/threads/core_set.h"
 #include "program/program.h"
 
 namespace intarsia {
 namespace {
 
-std::string backend_names(const BackendRegistry& tools) {
+std::string backend_names(const CompileServices& services) {
   std::vector<std::string> names;
-  for (const auto& target : tools.targets) names.push_back(target->name());
+  for (const auto& target : services.backends) names.push_back(target->name());
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -24,16 +24,17 @@ std::string slot_names(const std::vector<DeviceSlot>& slots) {
 
 /// Returns the backends that may be used, in order.
 Result<std::vector<const Target*>> choose_backends(const CompileRequest& request,
-                                                   const BackendRegistry& tools) {
+                                                   const CompileServices& services) {
   std::vector<const Target*> chosen;
-  for (const auto& target : tools.targets) {
+  for (const auto& target : services.backends) {
     if (request.backends.empty() && (request.allow_fallback || !target->info().needs_framework))
       chosen.push_back(target.get());
   }
   for (const std::string& name : request.backends) {
-    auto at = std::ranges::find_if(tools.targets, [&](const auto& target) { return target->name() == name; });
-    if (at == tools.targets.end())
-      return fail("--backends {}: no such backend; there are {}", name, backend_names(tools));
+    auto at =
+        std::ranges::find_if(services.backends, [&](const auto& target) { return target->name() == name; });
+    if (at == services.backends.end())
+      return fail("--backends {}: no such backend; there are {}", name, backend_names(services));
     if (!request.allow_fallback && (*at)->info().needs_framework) {
       return fail("--backends {} contradicts --fallback none: {} is a framework", name, name);
     }
@@ -45,21 +46,20 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
 bool is_cpu(const DeviceSlot& slot) { return slot.kind == "cpu"; }
 
 /// Returns the digest of the file of sim:N?times=FILE; empty for any other device.
-Result<std::string> digest_declared_times(const std::string& device) {
-  constexpr std::string_view setting = "times=";
-  const size_t at = device.find(setting);
-  if (at == std::string::npos) return std::string();
-  const std::string file = device.substr(at + setting.size(), device.find('&', at) - at - setting.size());
-  return fmt::format("{:016x}", digest_bytes(TRY(map_file(file)).bytes));
+Result<std::string> digest_declared_times(const DeviceName& device) {
+  const DeviceSetting* times = device.kind == "sim" ? device.find_setting("times") : nullptr;
+  if (times == nullptr) return std::string();
+  return fmt::format("{:016x}", digest_bytes(TRY(map_file(times->value)).bytes));
 }
 
 /// Fills in what devices, and the plug-ins that drive them, report about themselves. Error: a device has an
 /// invalid setting.
-Status describe_devices(const BackendRegistry& tools, std::vector<DeviceSlot>& slots) {
+Status describe_devices(const CompileServices& services, std::vector<DeviceSlot>& slots) {
   for (DeviceSlot& slot : slots) {
-    if (tools.count_queues) slot.queues = TRY(with_context(tools.count_queues(slot.device), "--devices"));
+    if (services.devices.count_queues)
+      slot.queues = TRY(with_context(services.devices.count_queues(slot.device), "--devices"));
     slot.is_on_host = space_kind(slot.kind) == host_space_kind;
-    for (const auto& target : tools.targets) {
+    for (const auto& target : services.backends) {
       if (!target->info().is_plugin || !drives(*target, slot.kind)) continue;
       slot.is_on_host |= target->info().is_on_host;
       slot.alignment = target->info().alignment;
@@ -89,11 +89,11 @@ bool takes_only_pinned(const CompileRequest& request, const std::vector<DeviceSl
 
 /// Sets the limit of each space to the smallest that its slots allow. A device's own limit holds unless the
 /// user gives one.
-Status set_memory_limits(const CompileRequest& request, const BackendRegistry& tools,
+Status set_memory_limits(const CompileRequest& request, const CompileServices& services,
                          PlanningProblem& problem) {
   problem.memory_limits.assign(problem.spaces.size(), no_limit);
   for (const DeviceSlot& slot : problem.slots) {
-    for (const auto& target : tools.targets) {
+    for (const auto& target : services.backends) {
       const bool is_given = std::ranges::find(request.memory_limits, slot.name, &MemoryLimit::slot) !=
                             request.memory_limits.end();
       if (slot.is_on_host || is_given || !drives(*target, slot.kind)) continue;
@@ -119,32 +119,32 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
     const size_t equals = text.find('=');
     const size_t question = text.find('?');
     const bool named = equals != std::string::npos && (question == std::string::npos || equals < question);
-    DeviceSlot slot;
-    slot.device = named ? text.substr(equals + 1) : text;
-    slot.kind = slot.device.substr(0, slot.device.find_first_of(":?"));
-    slot.name = named ? text.substr(0, equals) : slot.device.substr(0, slot.device.find('?'));
+    const auto parsed = DeviceName::parse(named ? std::string_view(text).substr(equals + 1) : text);
+    const DeviceName device = TRY(with_context(parsed, "--devices {}", text));
+    DeviceSlot slot{.name = named ? text.substr(0, equals) : device.without_settings(),
+                    .kind = device.kind,
+                    .device = device.text,
+                    .core_set = device.kind == "cpu" ? device.cores : std::nullopt};
     if (slot.name.empty() || slot.kind.empty())
       return fail("--devices {}: want DEVICE or SLOT=DEVICE, as in cpu,accel=sim:0", text);
     if (std::ranges::find(slots, slot.name, &DeviceSlot::name) != slots.end())
       return fail("--devices: two slots are named '{}'", slot.name);
-    if (const size_t colon = slot.device.find(':'); is_cpu(slot) && colon != std::string::npos)
-      slot.cores =
-          TRY(with_context(CoreSet::parse(slot.device.substr(colon + 1)), "--devices {}", text)).size();
-    slot.declared_times = TRY(with_context(digest_declared_times(slot.device), "--devices {}", text));
+    slot.declared_times = TRY(with_context(digest_declared_times(device), "--devices {}", text));
     slots.push_back(std::move(slot));
   }
   if (std::ranges::none_of(slots, is_cpu)) slots.push_back({"cpu", "cpu", "cpu"});
   return slots;
 }
 
-Status choose_targets(const CompileRequest& request, const BackendRegistry& tools, PlanningProblem& problem) {
-  const std::vector<const Target*> backends = TRY(choose_backends(request, tools));
+Status choose_targets(const CompileRequest& request, const CompileServices& services,
+                      PlanningProblem& problem) {
+  const std::vector<const Target*> backends = TRY(choose_backends(request, services));
   problem.slots = TRY(parse_slots(request.devices));
-  TRY(describe_devices(tools, problem.slots));
+  TRY(describe_devices(services, problem.slots));
   number_spaces(problem);
-  TRY(set_memory_limits(request, tools, problem));
+  TRY(set_memory_limits(request, services, problem));
   const auto features_of = [&](const DeviceSlot& slot) {
-    return tools.device_features ? tools.device_features(slot.device) : DeviceFeatures();
+    return services.devices.features ? services.devices.features(slot.device) : DeviceFeatures();
   };
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
@@ -153,7 +153,8 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
       if (backend->info().is_plugin) {
         device.plugin_version = backend->version();
         // Times that the plug-in declares must not be stored as times of a real device.
-        if (tools.has_device && !tools.has_device(device.device)) device.declared_times = " declared";
+        if (services.measuring.has_device && !services.measuring.has_device(device.device))
+          device.declared_times = " declared";
       }
       problem.targets.push_back({backend,
                                  slot,

@@ -13,6 +13,7 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
 /// Fills the whole problem except the graph: the request's slots, and as targets the backends in order of
 /// preference, each on every slot it can drive. Errors: those of parse_slots, an unknown backend, a pinned
 /// framework under --fallback none, a slot that no backend can drive.
-Status choose_targets(const CompileRequest& request, const BackendRegistry& tools, PlanningProblem& problem);
+Status choose_targets(const CompileRequest& request, const CompileServices& services,
+                      PlanningProblem& problem);
 
 }  // namespace intarsia

@@ -28,10 +28,10 @@ size_t passes_until_a_plan();
 
 }  // namespace
 
-Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools) {
+Result<CompileResult> compile_model(const CompileRequest& request, const CompileServices& services) {
   const auto start = std::chrono::steady_clock::now();
-  PassRunner passes(request, tools);
-  const Progress progress = tools.progress.part(1);
+  PassRunner passes(request, services);
+  const Progress progress = services.observer.progress.part(1);
   progress.expect(importing_takes + planning_takes + regions_take + emitting_takes);
   passes.show_on(progress.part(importing_takes), passes_of_an_import());
   const std::vector<ImportedFunction> functions = TRY(import_functions(passes));
@@ -67,10 +67,10 @@ constexpr Pass<FunctionImport> import_passes[] = {
 }  // namespace
 
 Result<std::vector<ImportedFunction>> import_functions(PassRunner& passes) {
-  TRY(check_steps_printed(passes.request(), passes.tools()));
+  TRY(check_steps_printed(passes.request(), passes.services()));
   std::vector<ImportedFunction> functions;
   for (const std::string& signature : TRY(choose_signatures(passes.request()))) {
-    FunctionImport import = TRY(start_import(passes.request(), passes.tools(), signature));
+    FunctionImport import = TRY(start_import(passes.request(), passes.services(), signature));
     TRY(passes.run(import_passes, import));
     functions.push_back(finish_import(std::move(import)));
   }
@@ -142,7 +142,7 @@ Result<PlannedFunction> place_function(PassRunner& passes, const ImportedFunctio
 }
 
 Result<PlannedFunction> recall_plan(PassRunner& passes, const ImportedFunction& imported) {
-  RegionCompiler compiler(*imported.problem, passes.request(), passes.tools(), {}, *imported.refused);
+  RegionCompiler compiler(*imported.problem, passes.request(), passes.services(), {}, *imported.refused);
   FunctionPlanning planning = TRY(place(passes, imported));
   PlanningTools tools(imported.name, compiler, replan_quietly(passes, imported), TimeSource::memory);
   planning.tools = &tools;
@@ -188,7 +188,7 @@ namespace {
 Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunction& imported,
                                           Progress regions) {
   constexpr int most_rounds = 6;
-  RegionCompiler compiler(*imported.problem, passes.request(), passes.tools(), std::move(regions),
+  RegionCompiler compiler(*imported.problem, passes.request(), passes.services(), std::move(regions),
                           *imported.refused);
   const auto compile_once = [&]() -> Result<CompiledFunction> {
     return compile_plan(passes, TRY(plan_function(passes, imported, compiler)), compiler);
@@ -199,7 +199,7 @@ Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunc
     const bool has_refused = imported.refused->all().size() > refused;
     if (!has_refused || round > most_rounds || (compiled && round == most_rounds)) return compiled;
     if (round == most_rounds) imported.refused->leave_out_all();
-    TRY(check_not_cancelled(passes.tools()));
+    TRY(check_not_cancelled(passes.services().observer));
   }
 }
 

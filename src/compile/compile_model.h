@@ -21,7 +21,7 @@ struct CompileResult {
 std::vector<std::string> pass_names();
 
 /// Compiles the model. The program is written whole or not at all. Errors name the model and a remedy.
-Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools);
+Result<CompileResult> compile_model(const CompileRequest& request, const CompileServices& services);
 
 /// Reads the model and gives every value a type. Errors: those of the importer, shapes of the request that do
 /// not fit.

@@ -11,7 +11,7 @@ Status compile_alternatives(PlanCompilation& compilation) {
   std::vector<AlternativePlan> compiled;
   for (AlternativePlan& alternative : function.chosen.alternatives) {
     Result<CompiledRegions> regions = compilation.compiler.compile(alternative.plan);
-    TRY(check_not_cancelled(compilation.compiler.tools()));
+    TRY(check_not_cancelled(compilation.compiler.services().observer));
     if (!regions) {
       function.notes.push_back(fmt::format("the plan on {} is no alternative: {}",
                                            targets_of(*function.problem, alternative.plan.partition),

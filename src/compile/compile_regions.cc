@@ -8,13 +8,13 @@
 namespace intarsia {
 
 RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequest& request,
-                               const BackendRegistry& tools, Progress progress, RefusedRegions& refused)
+                               const CompileServices& services, Progress progress, RefusedRegions& refused)
     : problem_(problem),
       request_(request),
-      tools_(tools),
+      services_(services),
       progress_(std::move(progress)),
       refused_(refused),
-      tuning_(request, tools),
+      tuning_(request, services),
       code_cache_(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder) {
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
@@ -22,11 +22,11 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
   options_.keep_names = !request.strip_names;
   options_.codegen = &codegen_;
   options_.code_cache = &code_cache_;
-  options_.is_cancelled = tools.is_cancelled;
+  options_.is_cancelled = services.observer.is_cancelled;
 }
 
 Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& partition, size_t number) {
-  TRY(check_not_cancelled(tools_));
+  TRY(check_not_cancelled(services_.observer));
   const Region& region = partition.regions[number];
   const Key key = key_of(partition, number);
   const auto known = compiled_.find(key);
@@ -36,7 +36,7 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
   if (!one) {
     const Error error = one.error();
     refused_.add(problem_, partition, number, error, [&](const Partition& parts, size_t part) -> Status {
-      TRY(check_not_cancelled(tools_));
+      TRY(check_not_cancelled(services_.observer));
       TRY(make_region(parts, part));
       return {};
     });
@@ -72,12 +72,13 @@ void RegionCompiler::set_step_printer(const Target& backend, const Graph& region
   const std::string prefix = backend.name() + ".";
   const bool is_asked = std::ranges::any_of(
       request_.print_after, [&](const std::string& name) { return name.starts_with(prefix); });
-  if (!tools_.print || !is_asked) return;
+  if (!services_.observer.print || !is_asked) return;
   options_.print_step = [this, prefix, first = region.nodes[0].name](std::string_view step,
                                                                      const std::string& text) {
     const std::string name = fmt::format("{}{}", prefix, step);
     if (std::ranges::find(request_.print_after, name) != request_.print_after.end())
-      tools_.print(fmt::format("# after {} of the region from node '{}'\n{}\n", name, first, text));
+      services_.observer.print(
+          fmt::format("# after {} of the region from node '{}'\n{}\n", name, first, text));
   };
 }
 

@@ -22,8 +22,8 @@ struct CompiledRegions {
 class RegionCompiler {
  public:
   /// Both `problem` and `refused` outlive this object; `refused` is told of regions that plug-ins refuse.
-  RegionCompiler(const PlanningProblem& problem, const CompileRequest& request, const BackendRegistry& tools,
-                 Progress progress, RefusedRegions& refused);
+  RegionCompiler(const PlanningProblem& problem, const CompileRequest& request,
+                 const CompileServices& services, Progress progress, RefusedRegions& refused);
 
   /// Compiles all regions of the plan. Errors name the region's target and its first source node.
   Result<CompiledRegions> compile(const Plan& plan);
@@ -40,7 +40,7 @@ class RegionCompiler {
   Tuning& tuning() { return tuning_; }
   const PlanningProblem& problem() const { return problem_; }
   const CompileRequest& request() const { return request_; }
-  const BackendRegistry& tools() const { return tools_; }
+  const CompileServices& services() const { return services_; }
 
  private:
   /// Identity of a region: target, nodes, and layouts at the boundary.
@@ -53,7 +53,7 @@ class RegionCompiler {
 
   const PlanningProblem& problem_;
   const CompileRequest& request_;
-  const BackendRegistry& tools_;
+  const CompileServices& services_;
   Progress progress_;  // unit: nodes
   RefusedRegions& refused_;
   Tuning tuning_;

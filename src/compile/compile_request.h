@@ -91,41 +91,54 @@ struct TimingOptions {
   std::function<bool()> may_go_on;  // polled; once false, nothing more is loaded and no other round starts
 };
 
-/// Services that compiling relies on; wired together in registry/.
-struct BackendRegistry {
-  std::vector<std::unique_ptr<Target>> targets;        // targets in order of preference
-  Evaluate evaluate;                                   // runs a node now, for constants
-  TensorFlowSource tensorflow;                         // services for the importer of TensorFlow models
-  std::function<void(const std::string& text)> print;  // receives the output of --print-after
-  Progress progress;                                   // a compile is one unit of it
-  std::function<bool()> is_cancelled;  // asked several times a second; empty if never cancelled
-  /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty if nothing can be measured.
+/// Measurements on this machine; those that cannot be made are empty.
+struct Measuring {
+  /// Times kernels (Tuner::time_kernels) that the named backend compiled.
   std::function<Result<std::vector<Timing>>(const std::string& backend, const KernelBatch& batch,
                                             const std::string& device, int threads)>
       time_kernels;
-  /// Checks whether a device of this name exists; set if anything can be measured.
+  /// Checks whether a device of this name exists.
   std::function<bool(const std::string& device)> has_device;
-  /// Returns the nanoseconds that a fixed computation takes now (measure/probe.h); set if anything can be
-  /// measured.
+  /// Returns the nanoseconds that a fixed computation takes now (measure/probe.h).
   std::function<int64_t()> probe;
-  /// Returns the most f32 operations per nanosecond that a core can do (measure/peak.h); empty if unknown.
+  /// Returns the most f32 operations per nanosecond that a core can do (measure/peak.h).
   std::function<double()> peak;
-  /// Returns the cost of a copy between the memories of two devices, given by name; set if anything can be
-  /// measured.
+  /// Returns the cost of a copy between the memories of two devices, given by name.
   std::function<Result<LinkCost>(const std::string& from, const std::string& to)> time_link;
-  /// Returns how many regions a device runs at once; empty to skip the query. Error: its name has invalid
-  /// settings.
-  std::function<Result<uint32_t>(const std::string& device)> count_queues;
-  /// Returns the features of the named device; empty for those of the host.
-  std::function<DeviceFeatures(const std::string& device)> device_features;
   /// Times runs of program files on filled inputs, in turns, and compares their values; files are removed
-  /// once they are open. Returns one result per program; empty if nothing can be measured.
+  /// once they are open. Returns one result per program.
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs,
                                                const TimingOptions& options)>
       time_programs;
 };
 
+/// Facts about devices, by name.
+struct DeviceFacts {
+  /// Returns how many regions a device runs at once; empty to skip the query. Error: its name has invalid
+  /// settings.
+  std::function<Result<uint32_t>(const std::string& device)> count_queues;
+  /// Returns the features of the named device; empty for those of the host.
+  std::function<DeviceFeatures(const std::string& device)> features;
+};
+
+/// Caller's view of a compile: what it is shown, and how it ends it.
+struct Observer {
+  std::function<void(const std::string& text)> print;  // receives the output of --print-after
+  Progress progress;                                   // a compile is one unit of it
+  std::function<bool()> is_cancelled;  // asked several times a second; empty if never cancelled
+};
+
+/// Services that compiling relies on; wired together in registry/.
+struct CompileServices {
+  std::vector<std::unique_ptr<Target>> backends;  // in order of preference
+  Evaluate evaluate;                              // runs a node now, for constants
+  TensorFlowSource tensorflow;                    // services for the importer of TensorFlow models
+  DeviceFacts devices;
+  Measuring measuring;
+  Observer observer;
+};
+
 /// Returns the error "interrupted" when the compile is cancelled.
-Status check_not_cancelled(const BackendRegistry& tools);
+Status check_not_cancelled(const Observer& observer);
 
 }  // namespace intarsia

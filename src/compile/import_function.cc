@@ -74,10 +74,10 @@ Result<std::vector<std::string>> choose_signatures(const CompileRequest& request
   return all;
 }
 
-Result<FunctionImport> start_import(const CompileRequest& request, const BackendRegistry& tools,
+Result<FunctionImport> start_import(const CompileRequest& request, const CompileServices& services,
                                     const std::string& signature) {
-  FunctionImport import{request, tools, signature};
-  TRY(choose_targets(request, tools, import.problem));
+  FunctionImport import{request, services, signature};
+  TRY(choose_targets(request, services, import.problem));
   import.refused->guard(import.problem);
   return import;
 }
@@ -92,7 +92,7 @@ ImportedFunction finish_import(FunctionImport import) {
 
 Status read_graph(FunctionImport& import) {
   Graph& graph = import.problem.graph;
-  graph = TRY(import_model(import.request.model_path, {import.signature, import.tools.tensorflow}));
+  graph = TRY(import_model(import.request.model_path, {import.signature, import.services.tensorflow}));
   TRY(choose_outputs(graph, import.request.outputs));
   import.weights_bytes = bytes_of_constants(graph);
   return {};
@@ -106,7 +106,7 @@ Status bind_sizes(FunctionImport& import) {
 Status type_values(FunctionImport& import) {
   PlanningProblem& problem = import.problem;
   return with_kind(ErrorKind::corrupt,
-                   infer_types(problem.graph, import.tools.evaluate, infer_by(problem.targets)));
+                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets)));
 }
 
 Status remove_unneeded(FunctionImport& import) {

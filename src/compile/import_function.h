@@ -8,7 +8,7 @@ namespace intarsia {
 /// State of the passes that import a function.
 struct FunctionImport {
   const CompileRequest& request;
-  const BackendRegistry& tools;
+  const CompileServices& services;
   std::string signature;  // empty for a model without signatures
   std::shared_ptr<RefusedRegions> refused = std::make_shared<RefusedRegions>();
   PlanningProblem problem = {};
@@ -23,7 +23,7 @@ struct FunctionImport {
 Result<std::vector<std::string>> choose_signatures(const CompileRequest& request);
 
 /// Chooses the targets, whose backends may be asked for types.
-Result<FunctionImport> start_import(const CompileRequest& request, const BackendRegistry& tools,
+Result<FunctionImport> start_import(const CompileRequest& request, const CompileServices& services,
                                     const std::string& signature);
 ImportedFunction finish_import(FunctionImport import);
 

@@ -110,7 +110,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Pla
                                                      RegionCompiler& compiler) {
   const PlanningProblem& problem = compiler.problem();
   const CompileRequest& request = compiler.request();
-  const BackendRegistry& tools = compiler.tools();
+  const CompileServices& services = compiler.services();
   const Measurement progress(compiler, plans);
   std::vector<Result<CompiledRegions>> compiled;
   for (const Plan* plan : plans) {
@@ -118,7 +118,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Pla
     compiled.push_back(compiler.compile_to_measure(*plan));
   }
   // An interruption says nothing about a plan.
-  TRY(check_not_cancelled(tools));
+  TRY(check_not_cancelled(services.observer));
   const auto may_go_on = [&] { return compiler.tuning().may_go_on(); };
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
   // A failure here (a full disk) says nothing about a plan either. Files exist as briefly as possible.
@@ -137,8 +137,8 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Pla
     files.push_back(TRY(write_plan(problem, *plans[i], *compiled[i], request)));
   }
   progress.compare();
-  std::vector<Result<PlanTimes>> timed = tools.time_programs(std::move(files), options);
-  TRY(check_not_cancelled(tools));
+  std::vector<Result<PlanTimes>> timed = services.measuring.time_programs(std::move(files), options);
+  TRY(check_not_cancelled(services.observer));
   std::vector<Result<PlanTimes>> results;
   auto next = timed.begin();
   for (size_t i = 0; i < plans.size(); ++i) {
@@ -153,7 +153,7 @@ std::optional<LinkCost> recall_link(const DeviceSlot& from, const DeviceSlot& to
 }
 
 Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler) {
-  const LinkCost link = TRY(compiler.tools().time_link(from.device, to.device));
+  const LinkCost link = TRY(compiler.services().measuring.time_link(from.device, to.device));
   compiler.tuning().costs()->add_link(link_key(from), link_key(to), link);
   return link;
 }
@@ -162,7 +162,7 @@ std::string why_plans_are_not_measured(RegionCompiler& compiler) {
   if (!compiler.request().plan_path.empty()) return "the plan is given";
   if (compiler.request().keep_placement) return "the placement is to be kept";
   if (!compiler.tuning().disabled_reason().empty()) return compiler.tuning().disabled_reason();
-  return compiler.tools().time_programs ? "" : "nothing here can measure";
+  return compiler.services().measuring.time_programs ? "" : "nothing here can measure";
 }
 
 CostKey plan_conditions(const CompileRequest& request) {

@@ -5,7 +5,7 @@
 
 namespace intarsia {
 
-/// Compiles each plan, writes it to a temporary file and has the registry's time_programs run them in turns.
+/// Compiles each plan, writes it to a temporary file and has Measuring::time_programs run them in turns.
 /// Returns one result per plan, since a plan may fail to compile or run. Error: none could be measured, for
 /// want of time or of room for the files.
 Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Plan*>& plans,

@@ -9,12 +9,13 @@
 
 namespace intarsia {
 
-Status check_not_cancelled(const BackendRegistry& tools) {
-  return tools.is_cancelled && tools.is_cancelled() ? fail(ErrorKind::cancelled, "interrupted") : Status();
+Status check_not_cancelled(const Observer& observer) {
+  return observer.is_cancelled && observer.is_cancelled() ? fail(ErrorKind::cancelled, "interrupted")
+                                                          : Status();
 }
 
 PassRunner PassRunner::quiet() const {
-  PassRunner runner(request_, tools_);
+  PassRunner runner(request_, services_);
   runner.is_quiet_ = true;
   return runner;
 }
@@ -31,7 +32,7 @@ bool PassRunner::includes(const std::string& name) const {
 }
 
 Status PassRunner::begin(const std::string& name) const {
-  TRY(check_not_cancelled(tools_));
+  TRY(check_not_cancelled(services_.observer));
   progress_.begin(name);
   return {};
 }
@@ -42,17 +43,17 @@ Status PassRunner::verify(const std::string& name, const Graph& graph, Status re
 }
 
 bool PassRunner::is_printed(const std::string& name) const {
-  return !is_quiet_ && tools_.print &&
+  return !is_quiet_ && services_.observer.print &&
          std::ranges::find(request_.print_after, name) != request_.print_after.end();
 }
 
 void PassRunner::print(const std::string& name, const std::string& text) const {
-  tools_.print(fmt::format("# after {}\n{}\n", name, text));
+  services_.observer.print(fmt::format("# after {}\n{}\n", name, text));
 }
 
-Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools) {
+Status check_steps_printed(const CompileRequest& request, const CompileServices& services) {
   std::vector<std::string> known;
-  for (const auto& target : tools.targets)
+  for (const auto& target : services.backends)
     for (const std::string& step : target->info().step_names)
       known.push_back(fmt::format("{}.{}", target->name(), step));
   for (const std::string& name : request.print_after)

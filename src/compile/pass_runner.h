@@ -20,9 +20,9 @@ struct Pass {
 
 class PassRunner {
  public:
-  /// Refers to `request` and `tools`, which outlive it.
-  PassRunner(const CompileRequest& request, const BackendRegistry& tools)
-      : request_(request), tools_(tools) {}
+  /// Refers to `request` and `services`, which outlive it.
+  PassRunner(const CompileRequest& request, const CompileServices& services)
+      : request_(request), services_(services) {}
   /// Returns a runner that verifies, but reports and prints nothing and never stops: for plans that are
   /// tried.
   PassRunner quiet() const;
@@ -40,7 +40,7 @@ class PassRunner {
   /// Checks whether the pass runs, which those after stop_after do not.
   bool includes(const std::string& name) const;
   const CompileRequest& request() const { return request_; }
-  const BackendRegistry& tools() const { return tools_; }
+  const CompileServices& services() const { return services_; }
 
  private:
   template <typename State>
@@ -60,12 +60,12 @@ class PassRunner {
   void print(const std::string& name, const std::string& text) const;
 
   const CompileRequest& request_;
-  const BackendRegistry& tools_;
+  const CompileServices& services_;
   Progress progress_;
   bool is_quiet_ = false;
 };
 
 /// Checks that every step of a backend in print_after exists. Error: it names those that do.
-Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools);
+Status check_steps_printed(const CompileRequest& request, const CompileServices& services);
 
 }  // namespace intarsia

@@ -20,7 +20,7 @@ PlanningTools::PlanningTools(const std::string& function, RegionCompiler& compil
 }
 
 void PlanningTools::add_timer(TimeSource source) {
-  const BackendRegistry& tools = compiler_.tools();
+  const CompileServices& services = compiler_.services();
   MeasurePlans measure = [this](const auto& plans) { return measure_plans(plans, compiler_); };
   if (source == TimeSource::memory)
     measure = [](const auto&) -> Result<std::vector<Result<PlanTimes>>> {
@@ -28,7 +28,8 @@ void PlanningTools::add_timer(TimeSource source) {
     };
   timer_.emplace(
       compiler_.problem(), std::move(measure), [this] { return compiler_.tuning().probe(); },
-      *compiler_.tuning().costs(), plan_conditions(compiler_.request()), tools.peak ? tools.peak() : 0);
+      *compiler_.tuning().costs(), plan_conditions(compiler_.request()),
+      services.measuring.peak ? services.measuring.peak() : 0);
   tools_.timer = &*timer_;
   tools_.time_link = [this, source](const DeviceSlot& from, const DeviceSlot& to) -> Result<LinkCost> {
     if (const auto known = recall_link(from, to, compiler_)) return *known;

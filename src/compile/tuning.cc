@@ -18,11 +18,11 @@ bool runs_here(const std::string& level) {
 
 }  // namespace
 
-Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
-    : request_(request), tools_(tools), start_(std::chrono::steady_clock::now()) {
+Tuning::Tuning(const CompileRequest& request, const CompileServices& services)
+    : request_(request), services_(services), start_(std::chrono::steady_clock::now()) {
   if (request.tune == Tune::off)
     disabled_reason_ = "--tune off";
-  else if (!tools.time_kernels)
+  else if (!services.measuring.time_kernels)
     disabled_reason_ = "nothing here can measure";
   else if (request.threads > static_cast<int>(std::thread::hardware_concurrency()))
     disabled_reason_ = fmt::format("{} threads, this machine has {} cores", request.threads,
@@ -34,9 +34,9 @@ Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
   tuner_.effort = request.tune;
   tuner_.costs = &*costs_;
   tuner_.probe = [this] { return probe(); };
-  tuner_.has_device = tools.has_device;
+  tuner_.has_device = services.measuring.has_device;
   tuner_.may_go_on = [this] {
-    if (tools_.is_cancelled && tools_.is_cancelled()) return false;
+    if (services_.observer.is_cancelled && services_.observer.is_cancelled()) return false;
     if (!request_.plan_path.empty()) return false;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
     return request_.tune_seconds == 0 || spent.count() < request_.tune_seconds;
@@ -46,13 +46,13 @@ Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
 Tuner* Tuning::tuner_for(const std::string& backend) {
   if (!disabled_reason_.empty()) return nullptr;
   tuner_.time_kernels = [this, backend](const KernelBatch& batch, const std::string& device, int threads) {
-    return tools_.time_kernels(backend, batch, device, threads);
+    return services_.measuring.time_kernels(backend, batch, device, threads);
   };
   return &tuner_;
 }
 
 int64_t Tuning::probe() {
-  if (!probe_) probe_ = tools_.probe();
+  if (!probe_) probe_ = services_.measuring.probe();
   return *probe_;
 }
 

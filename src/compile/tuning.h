@@ -10,7 +10,7 @@ namespace intarsia {
 
 class Tuning {
  public:
-  Tuning(const CompileRequest& request, const BackendRegistry& tools);
+  Tuning(const CompileRequest& request, const CompileServices& services);
   Tuning(const Tuning&) = delete;
   Tuning& operator=(const Tuning&) = delete;
 
@@ -30,7 +30,7 @@ class Tuning {
 
  private:
   const CompileRequest& request_;
-  const BackendRegistry& tools_;
+  const CompileServices& services_;
   std::chrono::steady_clock::time_point start_;
   std::string disabled_reason_;
   std::optional<CostTable> costs_;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "device/executable.h"
 #include "device/memory_space.h"
 #include "device/queue.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "base/threads/fork_count.h"
 
 namespace intarsia {

@@ -59,7 +59,14 @@ struct OpInfo {
   bool elementwise = false;  // output element i depends only on input elements i (after broadcasting)
   bool commutative = false;
   bool deterministic = true;  // false for random or stateful operators, which are never folded
+  bool is_work = false;       // product, convolution, attention or recurrence: takes longer than a hand-over
 };
+
+/// Marks a row as work.
+constexpr OpInfo work(OpInfo row) {
+  row.is_work = true;
+  return row;
+}
 
 /// Returns the row of an operator, or null if it is foreign.
 const OpInfo* find_op(std::string_view domain, std::string_view name);

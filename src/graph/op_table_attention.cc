@@ -69,10 +69,10 @@ Status infer_linear_attention(ShapeContext& context) {
 
 std::span<const OpInfo> attention_ops() {
   static const OpInfo attention_rows[] = {
-      {"Attention", "", 3, 7, 1, 4, infer_attention},
-      {"FlexAttention", "ai.onnx.preview", 3, 3, 1, 1, infer_attention},
-      {"LinearAttention", "", 3, 6, 1, 2, infer_linear_attention},
-      {"RotaryEmbedding", "", 3, 4, 1, 1, same_as_input},
+      work({"Attention", "", 3, 7, 1, 4, infer_attention}),
+      work({"FlexAttention", "ai.onnx.preview", 3, 3, 1, 1, infer_attention}),
+      work({"LinearAttention", "", 3, 6, 1, 2, infer_linear_attention}),
+      work({"RotaryEmbedding", "", 3, 4, 1, 1, same_as_input}),
   };
   return attention_rows;
 }

@@ -121,10 +121,10 @@ Status einsum(ShapeContext& context) {
 }
 
 constexpr OpInfo contraction_rows[] = {
-    {"Det", "", 1, 1, 1, 1, det},
-    {"Einsum", "", 1, -1, 1, 1, einsum},
-    {"Gemm", "", 2, 3, 1, 1, gemm},
-    {"MatMul", "", 2, 2, 1, 1, matmul},
+    work({"Det", "", 1, 1, 1, 1, det}),
+    work({"Einsum", "", 1, -1, 1, 1, einsum}),
+    work({"Gemm", "", 2, 3, 1, 1, gemm}),
+    work({"MatMul", "", 2, 2, 1, 1, matmul}),
 };
 
 }  // namespace

@@ -117,12 +117,12 @@ Status infer_qlinear_conv(ShapeContext& context) {
 
 std::span<const OpInfo> quantization_ops() {
   static const OpInfo quantization_rows[] = {
-      {"ConvInteger", "", 2, 4, 1, 1, infer_conv_integer},
+      work({"ConvInteger", "", 2, 4, 1, 1, infer_conv_integer}),
       {"DequantizeLinear", "", 2, 3, 1, 1, infer_dequantize},
       {"DynamicQuantizeLinear", "", 1, 1, 3, 3, infer_dynamic_quantize},
-      {"MatMulInteger", "", 2, 4, 1, 1, infer_mat_mul_integer},
-      {"QLinearConv", "", 8, 9, 1, 1, infer_qlinear_conv},
-      {"QLinearMatMul", "", 8, 8, 1, 1, infer_qlinear_mat_mul},
+      work({"MatMulInteger", "", 2, 4, 1, 1, infer_mat_mul_integer}),
+      work({"QLinearConv", "", 8, 9, 1, 1, infer_qlinear_conv}),
+      work({"QLinearMatMul", "", 8, 8, 1, 1, infer_qlinear_mat_mul}),
       {"QuantizeLinear", "", 2, 3, 1, 1, infer_quantize},
   };
   return quantization_rows;

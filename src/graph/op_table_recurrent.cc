@@ -33,9 +33,9 @@ Status infer_recurrent(ShapeContext& context) {
 
 std::span<const OpInfo> recurrent_ops() {
   static const OpInfo recurrent_rows[] = {
-      {"GRU", "", 3, 6, 0, 2, infer_recurrent},
-      {"LSTM", "", 3, 8, 0, 3, infer_recurrent},
-      {"RNN", "", 3, 6, 0, 2, infer_recurrent},
+      work({"GRU", "", 3, 6, 0, 2, infer_recurrent}),
+      work({"LSTM", "", 3, 8, 0, 3, infer_recurrent}),
+      work({"RNN", "", 3, 6, 0, 2, infer_recurrent}),
   };
   return recurrent_rows;
 }

@@ -244,11 +244,11 @@ Status max_unpool(ShapeContext& context) {
 
 constexpr OpInfo window_rows[] = {
     {"AveragePool", "", 1, 1, 1, 1, pool},
-    {"CausalConvWithState", "", 2, 4, 1, 2, causal_conv_with_state},
+    work({"CausalConvWithState", "", 2, 4, 1, 2, causal_conv_with_state}),
     {"Col2Im", "", 3, 3, 1, 1, col2im},
-    {"Conv", "", 2, 3, 1, 1, conv},
-    {"ConvTranspose", "", 2, 3, 1, 1, conv_transpose},
-    {"DeformConv", "", 3, 5, 1, 1, deform_conv},
+    work({"Conv", "", 2, 3, 1, 1, conv}),
+    work({"ConvTranspose", "", 2, 3, 1, 1, conv_transpose}),
+    work({"DeformConv", "", 3, 5, 1, 1, deform_conv}),
     {"GlobalAveragePool", "", 1, 1, 1, 1, global_pool},
     {"GlobalLpPool", "", 1, 1, 1, 1, global_pool},
     {"GlobalMaxPool", "", 1, 1, 1, 1, global_pool},

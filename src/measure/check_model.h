@@ -40,7 +40,7 @@ struct CheckRequest {
 };
 
 struct CheckTools {
-  const BackendRegistry& compile;
+  const CompileServices& compile;
   std::span<const RunBackend> backends;
   Oracle oracle;
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 
 namespace intarsia {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "runtime/named_tensor.h"
 #include "runtime/trace_event.h"
 

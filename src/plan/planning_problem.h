@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/core_set.h"
 #include "plan/placement.h"
 
 namespace intarsia {
@@ -17,14 +18,16 @@ struct DeviceSlot {
   /// Digest of the file of a device that declares its times (`times=FILE`), or a mark for a device of a
   /// plug-in that this machine lacks. Empty if times are measured. Declared times go by the names of nodes.
   std::string declared_times;
-  int cores = 0;                    // most threads that a core set runs; 0 for any number
-  std::string plugin_version = {};  // version of a device's plug-in; empty if it has none
-  bool is_on_host = false;          // whether it works in the host's memory
-  size_t alignment = 64;            // alignment of values in its memory, in bytes
-  uint32_t queues = 1;              // runs that the device does at once
+  std::optional<CoreSet> core_set = {};  // cores of a core set; nullopt for all of the machine
+  std::string plugin_version = {};       // version of a device's plug-in; empty if it has none
+  bool is_on_host = false;               // whether it works in the host's memory
+  size_t alignment = 64;                 // alignment of values in its memory, in bytes
+  uint32_t queues = 1;                   // runs that the device does at once
 
+  /// Returns the number of its cores; 0 for all of the machine.
+  int cores() const { return core_set ? core_set->size() : 0; }
   /// Returns how many of the wanted threads it runs.
-  int threads(int wanted) const { return cores == 0 ? wanted : std::min(wanted, cores); }
+  int threads(int wanted) const { return core_set ? std::min(wanted, core_set->size()) : wanted; }
 };
 
 /// Limit of a memory that a program may take as much of as it needs.

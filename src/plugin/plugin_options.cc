@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "plugin/one_line.h"
 
@@ -23,24 +24,18 @@ std::string list_plugin_options(const Plugin& plugin) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Result<std::vector<PluginSetting>> read_plugin_settings(const Plugin& plugin, std::string_view text) {
-  std::vector<PluginSetting> settings;
-  while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find('&'));
-    text.remove_prefix(std::min(text.size(), pair.size() + 1));
-    const size_t equals = std::min(pair.find('='), pair.size());
-    const std::string name(pair.substr(0, equals));
-    const auto is_known =
-        std::ranges::any_of(options_of(plugin), [&](const auto* option) { return name == option->name; });
+Status check_plugin_settings(const Plugin& plugin, std::span<const DeviceSetting> settings) {
+  std::set<std::string> seen;
+  for (const DeviceSetting& setting : settings) {
+    const auto is_known = std::ranges::any_of(
+        options_of(plugin), [&](const auto* option) { return setting.name == option->name; });
     const std::string known = list_plugin_options(plugin);
     if (!is_known)
-      return fail("unknown option '{}'; {} {}", pair, plugin.who(),
+      return fail("unknown option '{}'; {} {}", setting.text(), plugin.who(),
                   known.empty() ? "has none" : "has: " + known);
-    if (std::ranges::find(settings, name, &PluginSetting::name) != settings.end())
-      return fail("option '{}' is given twice", name);
-    settings.push_back({name, std::string(pair.substr(std::min(equals + 1, pair.size())))});
+    if (!seen.insert(setting.name).second) return fail("option '{}' is given twice", setting.name);
   }
-  return settings;
+  return {};
 }
 
 }  // namespace intarsia

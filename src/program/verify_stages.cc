@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/device_name.h"
 #include "base/dtype.h"
-#include "base/threads/core_set.h"
 #include "program/verify_function.h"
 
 namespace intarsia {
@@ -36,11 +36,8 @@ std::vector<uint32_t> regions_run(const fbs::FunctionT& function) {
 }
 
 Status verify_executor(const std::string& device, const std::string& kind) {
-  if (device.substr(0, device.find_first_of(":?")) != kind)
-    return fail("executor '{}' for a slot of kind '{}'", device, kind);
-  const size_t colon = device.find(':');
-  if (kind == "cpu" && colon != std::string::npos)
-    TRY(with_context(CoreSet::parse(device.substr(colon + 1)), "executor '{}'", device));
+  const DeviceName name = TRY(with_context(DeviceName::parse(device), "executor '{}'", device));
+  if (name.kind != kind) return fail("executor '{}' for a slot of kind '{}'", device, kind);
   return {};
 }
 

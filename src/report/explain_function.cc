@@ -185,7 +185,7 @@ ExplainedSlot explain_slot(const CompiledFunction& function, uint32_t number) {
   if (!function.memory.empty()) explained.memory = function.memory[slot.space];
   if (const uint64_t limit = problem.memory_limit(slot.space); limit != no_limit)
     explained.memory_limit = limit;
-  if (slot.cores == 0) return explained;
+  if (!slot.core_set) return explained;
   const auto has_one_pool = [&](const Region& region) {
     const PlacementTarget& target = problem.targets[region.target];
     return target.slot == number && target.backend->info().has_one_pool;

@@ -118,7 +118,7 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
   }
   for (const ExplainedSlot& slot : explanation.slots)
     text += wrap(fmt::format("slot   {} = {}{}{}", slot.name, slot.device,
-                             slot.cores.empty() ? "" : fmt::format(" (threads held: {})", slot.cores),
+                             slot.cores.empty() ? "" : fmt::format(" (threads pinned: {})", slot.cores),
                              print_memory(slot)),
                  9);
   if (explanation.measured)

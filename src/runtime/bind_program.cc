@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "device/plugin/device.h"
 #include "program/print_program.h"
 #include "runtime/find_function.h"

@@ -1,7 +1,7 @@
 // Core sets as text, and threads bound to them.
 //
-// Covers: src/base/threads/ core_set.cc
-#include "base/threads/core_set.h"
+// Covers: src/base/ core_set.cc
+#include "base/core_set.h"
 
 #include <gtest/gtest.h>
 

@@ -15,25 +15,25 @@ namespace {
 const CoreSet first_core = CoreSet::parse("0").value(), second_core = CoreSet::parse("1").value();
 
 TEST(PoolCores, TheFirstSetStays) {
-  EXPECT_TRUE(hold_pool("One", &first_core));
-  EXPECT_TRUE(hold_pool("One", &first_core));
-  EXPECT_TRUE(hold_pool("Another", nullptr));
-  EXPECT_EQ(
-      hold_pool("One", &second_core).error().message,
-      "One has one pool of threads in a process, which is held to the cores 0, and a region wants the cores "
-      "1; give all regions of One the same cores, or run them in two processes");
-  EXPECT_FALSE(hold_pool("One", nullptr));
-  EXPECT_FALSE(hold_pool("Another", &first_core));
+  EXPECT_TRUE(pin_pool("One", &first_core));
+  EXPECT_TRUE(pin_pool("One", &first_core));
+  EXPECT_TRUE(pin_pool("Another", nullptr));
+  EXPECT_EQ(pin_pool("One", &second_core).error().message,
+            "One has one pool of threads in a process, which is pinned to the cores 0, and a region wants "
+            "the cores "
+            "1; give all regions of One the same cores, or run them in two processes");
+  EXPECT_FALSE(pin_pool("One", nullptr));
+  EXPECT_FALSE(pin_pool("Another", &first_core));
 }
 
 TEST(PoolCores, AnErrorNamesWhoHoldsThePoolAndWhoWantsIt) {
-  EXPECT_TRUE(hold_pool("Named", &first_core));
+  EXPECT_TRUE(pin_pool("Named", &first_core));
   {
     const NamesPoolUser user("stage 'a'");
-    EXPECT_TRUE(hold_pool("Named", &first_core));
+    EXPECT_TRUE(pin_pool("Named", &first_core));
   }
-  const auto error = [] { return hold_pool("Named", &second_core).error().message; };
-  EXPECT_NE(error().find("held to the cores 0 for stage 'a', and a region wants the cores 1"),
+  const auto error = [] { return pin_pool("Named", &second_core).error().message; };
+  EXPECT_NE(error().find("pinned to the cores 0 for stage 'a', and a region wants the cores 1"),
             std::string::npos)
       << error();
   const NamesPoolUser user("stage 'b'");

@@ -2,7 +2,7 @@
 
 Covers: cli/commands/ bench.cc bench_latency.cc bench_work.cc contender.cc latency_contender.cc
 cli/system/ worker.cc
-backends/openvino/ opened_model.cc ov_library.cc
+backends/openvino/ opened_model.cc library.cc
 src/measure/ time_programs.cc
 registry/ peers.cc
 """

@@ -1,6 +1,6 @@
 """OpenVINO as a backend, as a user meets it: whole models, excluded like a framework, and what to do where it is absent.
 
-Covers: registry/ backend_registry.cc openvino_target.cc src/api/ all_devices.cc
+Covers: registry/ compile_services.cc openvino_target.cc src/api/ all_devices.cc
 backends/openvino/ node_rules.cc target.cc
 """
 
@@ -50,7 +50,7 @@ def test_it_has_one_core_set_in_a_process(tmp_path):
     }
     assert slots["openvino"][0]["cores"] == "per process" and slots["onnxruntime"][0]["cores"] == "exact"
     text = call("explain", model, *options, "openvino").stdout
-    assert f"slot   cpu:{core} = cpu:{core} (threads held: per process)" in text
+    assert f"slot   cpu:{core} = cpu:{core} (threads pinned: per process)" in text
 
 
 def test_its_devices_are_devices(tmp_path):

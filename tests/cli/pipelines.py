@@ -129,7 +129,7 @@ def test_a_trace_of_a_program_shows_each_stage_on_its_executor(folder, tmp_path)
     host, device = {"frames", "cpu"}, {"stage1": on_sim, "stage1 #2": on_sim}
     assert rows == {"stage0": host, "stage2": host} | device, "a device has two frames at a time"
     on_device = [one for (_, row), slices in trace.rows.items() if row.startswith("sim:0") for one in slices]
-    assert sum(one.category == "copy" for one in on_device) == 20, "to it and back"
+    assert sum(one.category == "copy" for one in on_device) == 400, "to it and back"
 
 
 def test_a_lone_stage_has_no_arrows(folder, tmp_path):

@@ -186,7 +186,7 @@ def test_what_is_not_measured_is_placed_and_reported(chain, tmp_path):
     _, report = compile_chain(chain, "off.so", tmp_path / "cache", "--tune", "off")
     assert report["plan"]["disabled_reason"] == "--tune off" and report["plan"]["shipped"] == "as_placed"
     assert report["measured_ms"] is None and report["single_backend_ms"] is None
-    assert len(report["regions"]) == 24 and not (tmp_path / "cache").exists()
+    assert len(report["regions"]) == 24 and not (tmp_path / "cache" / "costs.sqlite").exists()
     assert (
         "as placed, not compared with others: --tune off"
         in call("compile", chain, "-o", tmp_path / "off.so", "--tune", "off").stdout

@@ -3,7 +3,7 @@ plug-ins are found, and what is said where one is missing or goes wrong.
 
 Covers: src/plugin/ plugin_options.cc one_line.cc
 cli/usage/ plugins.cc
-registry/ backend_registry.cc run_backends.cc
+registry/ compile_services.cc run_backends.cc
 src/api/ all_devices.cc
 src/compile/ refused_regions.cc
 """

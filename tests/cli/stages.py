@@ -52,7 +52,7 @@ def names_of(report, stage):
     "options", [(), ("--threads", "2"), ("--cut", "v3"), ("--cut", "v2", "--cut", "v3", "--cut", "v4")]
 )
 def test_the_default_is_all_cores(model, tmp_path, options):
-    """Each an executor; those of a few cores are held to these."""
+    """Each an executor; those of a few cores are pinned to these."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     for held in (cores, cores[:1]):
         command = (

@@ -177,7 +177,7 @@ TEST_F(PlanChoice, CutsMoveToWhereTimedStagesAreEqual) {
   prices[{"framework", "Relu"}] = 900'000;
   told["Relu0"] = 300'000;  // makes it and the first product seem to take as long as all others
   write_chain({"Relu", "MatMul", "MatMul", "MatMul", "MatMul", "MatMul"});
-  const Result<CompileResult> result = compile_model(request, tools);
+  const Result<CompileResult> result = compile_model(request, services);
   ASSERT_TRUE(result) << result.error().message;
   const CompiledFunction& function = result->functions[0];
   EXPECT_EQ(function.chosen.plan.placement.stage, (std::vector<uint32_t>{0, 0, 0, 1, 1, 1}));
@@ -197,7 +197,7 @@ TEST_F(PlanChoice, StagesThatAreSlowerThanReplicasDoNotShip) {
   has_profile = true;
   write_chain({"MatMul", "MatMul", "Sqrt", "MatMul"});
   prices[{"own", "Sqrt"}] = 900'000;
-  const Result<CompileResult> result = compile_model(request, tools);
+  const Result<CompileResult> result = compile_model(request, services);
   ASSERT_TRUE(result) << result.error().message;
   const CompiledFunction& function = result->functions[0];
   ASSERT_EQ(function.chosen.stages.size(), 1u);
@@ -363,7 +363,7 @@ TEST_F(PlanChoice, KernelsOfTheUserStay) {
 }
 
 TEST_F(PlanChoice, WhatTheFrameworkRefusesStays) {
-  tools.targets.pop_back();
+  services.backends.pop_back();
   add_target("framework", {"Sqrt"}, true);
   write_chain({"Sqrt", "Exp", "Relu"});
   const auto result = compile();
@@ -492,9 +492,9 @@ TEST_F(PlanChoice, AnAlternativeThatDoesNotCompileIsNoted) {
   request.pins = {{"Relu1", "own@accel"}};
   request.also = {"cpu"};
   request.tune = Tune::off;
-  static_cast<PricedTarget&>(*tools.targets[0]).breaks_at = 2;
+  static_cast<PricedTarget&>(*services.backends[0]).breaks_at = 2;
   write_chain({"Relu", "Relu"});
-  const Result<CompileResult> result = compile_model(request, tools);
+  const Result<CompileResult> result = compile_model(request, services);
   ASSERT_TRUE(result) << result.error().message;
   const MappedProgram program = read_program(request.program_path).value();
   EXPECT_TRUE(program.description.functions[0]->alternatives.empty());
@@ -517,7 +517,7 @@ TEST_F(PlanChoice, ASimulationWithoutTimesGetsOnlyWhatIsPinnedToIt) {
   request.pins = {{"Sqrt*", "framework@accel"}};
   prices[{"own", "MatMul"}] = 900'000;
   write_chain({"MatMul", "Sqrt", "MatMul"});
-  const Result<CompileResult> result = compile_model(request, tools);
+  const Result<CompileResult> result = compile_model(request, services);
   ASSERT_TRUE(result) << result.error().message;
   const CompiledFunction& function = result->functions[0];
   std::vector<std::string> targets;

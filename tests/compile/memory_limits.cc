@@ -36,8 +36,8 @@ class LimitedProducts : public testing::Test {
     request.program_path = folder_ / "model.so";
     request.devices = {"accel=sim:0"};
     request.tune = Tune::off;
-    tools.targets.push_back(make_reference_target());
-    tools.evaluate = reference::evaluate_node;
+    services.backends.push_back(make_reference_target());
+    services.evaluate = reference::evaluate_node;
     onnx::Messages nodes, weights;
     for (int i = 0; i < 4; ++i) {
       const std::string weight = fmt::format("w{}", i);
@@ -57,7 +57,7 @@ class LimitedProducts : public testing::Test {
   static std::string value(int i) { return i == 0 ? "x" : i == 4 ? "y" : fmt::format("v{}", i); }
 
   std::string error() const {
-    const Result<CompileResult> result = compile_model(request, tools);
+    const Result<CompileResult> result = compile_model(request, services);
     return result ? "" : result.error().message;
   }
 
@@ -84,7 +84,7 @@ class LimitedProducts : public testing::Test {
   }
 
   CompileRequest request;
-  BackendRegistry tools;
+  CompileServices services;
 
  private:
   const test::TestFolder folder_;
@@ -94,7 +94,7 @@ TEST_F(LimitedProducts, WhatShipsFits) {
   for (const auto& [limit, most] :
        std::map<uint64_t, size_t>{{400'000, 4}, {200'000, 2}, {80'000, 1}, {100, 0}}) {
     request.memory_limits = {{"accel", limit}};
-    const Result<CompileResult> result = compile_model(request, tools);
+    const Result<CompileResult> result = compile_model(request, services);
     ASSERT_TRUE(result) << result.error().message;
     EXPECT_EQ(on_accelerator(*result), most) << limit;
     EXPECT_LE(allocated(), limit);
@@ -110,7 +110,7 @@ TEST_F(LimitedProducts, TheHostHasALimitToo) {
   std::ofstream(times) << R"({"default": 1})";
   request.devices = {"cpu", "accel=sim:0?times=" + times};
   request.memory_limits = {{"cpu", 200'000}};
-  const Result<CompileResult> result = compile_model(request, tools);
+  const Result<CompileResult> result = compile_model(request, services);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(on_accelerator(*result), 2u);
   EXPECT_LE(result->functions[0].memory[0].total(), 200'000u);
@@ -131,7 +131,7 @@ TEST_F(LimitedProducts, PinnedNodesNeedTheirMemory) {
 
 TEST_F(LimitedProducts, AGivenPlanIsNotChanged) {
   request.saved_plan_path = request.program_path + ".json";
-  ASSERT_TRUE(compile_model(request, tools));
+  ASSERT_TRUE(compile_model(request, services));
   request.plan_path = std::exchange(request.saved_plan_path, "");
   request.memory_limits = {{"accel", 200'000}};
   EXPECT_TRUE(error().contains("whose nodes are to stay where they are, needs ")) << error();

@@ -14,7 +14,7 @@ namespace {
 
 class StagedProgram : public StagedModel {
  protected:
-  StagedProgram() { tools.targets.push_back(make_reference_target()); }
+  StagedProgram() { services.backends.push_back(make_reference_target()); }
 };
 
 TEST_F(StagedProgram, StagesInTurnEqualTheWhole) {

@@ -36,8 +36,9 @@ class Busy : public Executable {
 };
 
 TEST(Devices, SettingsAndTheirErrors) {
-  EXPECT_EQ(*parse_sim_settings(""), SimSettings{});
-  EXPECT_EQ(*parse_sim_settings("slowdown=2&latency_us=7.5&gbps=0.5"), (SimSettings{2, 7.5, 0.5}));
+  EXPECT_EQ(*read_sim_settings({}), SimSettings{});
+  const DeviceSetting settings[] = {{"slowdown", "2"}, {"latency_us", "7.5"}, {"gbps", "0.5"}};
+  EXPECT_EQ(*read_sim_settings(settings), (SimSettings{2, 7.5, 0.5}));
   const auto error = [](const char* name) { return make_device(name).error().message; };
   EXPECT_NE(error("sim:0?speed=2").find("device 'sim:0?speed=2': unknown setting 'speed=2'"),
             std::string::npos);

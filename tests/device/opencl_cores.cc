@@ -52,9 +52,10 @@ TEST_F(OpenclCores, ItsThreadsAreHeldToThem) {
   EXPECT_EQ(*(*device)->cores(), second_core);
   for (const CoreSet& cores : cores_of_pool()) EXPECT_EQ(cores, second_core);
   EXPECT_EQ(error_of("opencl:1?cores=0"),
-            "PoCL has one pool of threads in a process, which is held to the cores 1, and a region wants the "
-            "cores 0; give all regions of PoCL the same cores, or run them in two processes");
-  EXPECT_NE(error_of("opencl:1").find("held to the cores 1"), std::string::npos);
+            "device 'opencl:1?cores=0': PoCL has one pool of threads in a process, which is pinned to the "
+            "cores 1, and a region wants the cores 0; give all regions of PoCL the same cores, or run them "
+            "in two processes");
+  EXPECT_NE(error_of("opencl:1").find("pinned to the cores 1"), std::string::npos);
   EXPECT_EQ(error_of("opencl:1?cores=1"), "none") << "the same pool";
 }
 

@@ -62,9 +62,9 @@ std::optional<BadNode> bisect(bool only_fused) {
   const test::TestFolder folder;
   const std::string path = folder / "chain.onnx";
   std::ofstream(path, std::ios::binary) << chain_model();
-  BackendRegistry registry;
-  registry.targets.push_back(std::make_unique<WrongTarget>(only_fused));
-  registry.evaluate = reference::evaluate_node;
+  CompileServices services;
+  services.backends.push_back(std::make_unique<WrongTarget>(only_fused));
+  services.evaluate = reference::evaluate_node;
   const RunBackend backend = reference_run_backend();
   CheckRequest request;
   request.path = path;
@@ -72,7 +72,7 @@ std::optional<BadNode> bisect(bool only_fused) {
   const Oracle oracle{"reference", {}, [](const Graph& graph, auto inputs) {
                         return evaluate_graph(graph, inputs, reference::evaluate_node);
                       }};
-  const auto found = find_first_bad_node(request, {registry, {&backend, 1}, oracle});
+  const auto found = find_first_bad_node(request, {services, {&backend, 1}, oracle});
   EXPECT_TRUE(found) << found.error().message;
   return found ? *found : std::nullopt;
 }

@@ -103,7 +103,8 @@ class Staging : public testing::Test {
   void add_slot(const std::string& kind, uint32_t space) {
     const auto slot = static_cast<uint32_t>(problem_.slots.size());
     const std::string device = fmt::format("{}:{}", kind, slot);
-    problem_.slots.push_back({device, kind, device, space, "", 1});
+    problem_.slots.push_back({device, kind, device, space});
+    if (kind == "cpu") problem_.slots.back().core_set = *CoreSet::parse(std::to_string(slot));
     if (space == problem_.spaces.size()) problem_.spaces.push_back(device);
     problem_.targets.push_back({&backend_, slot, "fake@" + device});
     problem_.space_of_target.push_back(space);
@@ -244,7 +245,7 @@ TEST_F(Staging, CoresAreHandedOut) {
   make(chain_of_four, 2);
   add_slot("cpu", 0);
   problem_.slots[2].device = "cpu:0-1";
-  problem_.slots[2].cores = 2;
+  problem_.slots[2].core_set = *CoreSet::parse("0-1");
   const auto reports = [&](int64_t on_two) {
     ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
     chosen.costs = costs({100, 100, 100, 900});

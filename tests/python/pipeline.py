@@ -422,7 +422,7 @@ def test_stages_of_one_library_need_the_same_cores(tmp_path):
     with pytest.raises(intarsia.Error) as error:
         builder.add("b", net, devices={"cpu": f"cpu:{last}"})
     assert "stage 'b': " in str(error.value) and (
-        f"OpenVINO has one pool of threads in a process, which is held to the cores {first} for stage 'a', "
+        f"OpenVINO has one pool of threads in a process, which is pinned to the cores {first} for stage 'a', "
         f"and stage 'b' wants the cores {last}"
     ) in str(error.value)
     with builder.start() as pipeline:  # without b

@@ -59,12 +59,15 @@ class PlanChoice : public testing::Test {
     request.cache_folder = folder_;
     add_target("own", {"Exp"});
     framework = add_target("framework", {}, true);
-    tools.time_kernels = [](const std::string&, const KernelBatch&, const std::string&, int) {
+    services.measuring.time_kernels = [](const std::string&, const KernelBatch&, const std::string&, int) {
       return std::vector<Timing>();
     };
-    tools.probe = [this] { return ++probed, probe; };
-    tools.time_link = [](const std::string&, const std::string&) { return LinkCost{.latency_ns = 1000}; };
-    tools.time_programs = [this](std::vector<TemporaryFile> programs, const TimingOptions& options) {
+    services.measuring.probe = [this] { return ++probed, probe; };
+    services.measuring.time_link = [](const std::string&, const std::string&) {
+      return LinkCost{.latency_ns = 1000};
+    };
+    services.measuring.time_programs = [this](std::vector<TemporaryFile> programs,
+                                              const TimingOptions& options) {
       return time(programs, options);
     };
   }
@@ -73,7 +76,7 @@ class PlanChoice : public testing::Test {
                            bool is_framework = false, bool users = false) {
     auto target = std::make_unique<PricedTarget>(name, refused, is_framework, users);
     PricedTarget* const made = target.get();
-    tools.targets.push_back(std::move(target));
+    services.backends.push_back(std::move(target));
     return made;
   }
 
@@ -139,7 +142,7 @@ class PlanChoice : public testing::Test {
   };
 
   Outcome compile() {
-    const Result<CompileResult> result = compile_model(request, tools);
+    const Result<CompileResult> result = compile_model(request, services);
     EXPECT_TRUE(result) << result.error().message;
     if (!result) return {};
     const CompiledFunction& function = result->functions[0];
@@ -159,7 +162,7 @@ class PlanChoice : public testing::Test {
   }
 
   CompileRequest request;
-  BackendRegistry tools;
+  CompileServices services;
   PricedTarget* framework = nullptr;
   std::map<std::pair<std::string, std::string>, int64_t> prices = {
       {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},        {{"framework", "Relu"}, 50'000},

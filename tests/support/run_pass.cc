@@ -260,9 +260,12 @@ class GivenProblem {
     if (!target) target = std::make_unique<FakeTarget>(backend, ops, kind == "framework");
     auto at = std::ranges::find(problem_.slots, slot, &DeviceSlot::name);
     if (at == problem_.slots.end()) {
-      const std::string device = fmt::format("cpu:{}", problem_.slots.size());
-      at = problem_.slots.insert(
-          at, {.name = slot, .kind = "cpu", .device = device, .cores = 1, .is_on_host = true});
+      const std::string core = fmt::format("{}", problem_.slots.size());
+      at = problem_.slots.insert(at, {.name = slot,
+                                      .kind = "cpu",
+                                      .device = "cpu:" + core,
+                                      .core_set = *CoreSet::parse(core),
+                                      .is_on_host = true});
     }
     const auto number = static_cast<uint32_t>(at - problem_.slots.begin());
     problem_.targets.push_back({target.get(), number, name});

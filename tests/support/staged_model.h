@@ -26,7 +26,7 @@ class StagedModel : public testing::Test {
     request.program_path = folder_ / "model.so";
     request.tune = Tune::off;
     request.objective = Objective::throughput;
-    tools.evaluate = reference::evaluate_node;
+    services.evaluate = reference::evaluate_node;
     onnx::Messages nodes, weights;
     onnx::Message pads = onnx::attribute_message("pads", onnx::attribute::Type::ints);
     for (int i = 0; i < 4; ++i) pads.number(onnx::attribute::ints, 1);
@@ -54,13 +54,13 @@ class StagedModel : public testing::Test {
   }
 
   CompileResult compile() {
-    Result<CompileResult> result = compile_model(request, tools);
+    Result<CompileResult> result = compile_model(request, services);
     EXPECT_TRUE(result) << result.error().message;
     return std::move(*result);
   }
 
   std::string error() const {
-    const Result<CompileResult> result = compile_model(request, tools);
+    const Result<CompileResult> result = compile_model(request, services);
     return result ? "" : result.error().message;
   }
 
@@ -116,7 +116,7 @@ class StagedModel : public testing::Test {
   }
 
   CompileRequest request;
-  BackendRegistry tools;
+  CompileServices services;
   const test::TestFolder folder_;
 };
 

@@ -24,7 +24,7 @@ std::string describe(const std::optional<CoreSet>& cores) {
   return cores ? "the cores " + cores->text() : "no cores in particular";
 }
 
-struct HeldPool {
+struct PinnedPool {
   std::optional<CoreSet> cores;
   std::string user;  // first user that gave a name
 };
@@ -62,21 +62,21 @@ std::vector<int> find_threads(bool (*is_such)(std::string_view name)) {
 
 }  // namespace
 
-Status hold_pool(const std::string& library, const CoreSet* cores) {
+Status pin_pool(const std::string& library, const CoreSet* cores) {
   static std::mutex mutex;
-  static auto& pools = *new std::map<std::string, HeldPool>;  // threads may outlive statics
+  static auto& pools = *new std::map<std::string, PinnedPool>;  // threads may outlive statics
   const std::optional<CoreSet> wanted = cores != nullptr ? std::optional(*cores) : std::nullopt;
   std::lock_guard lock(mutex);
-  HeldPool& held = pools.emplace(library, HeldPool{wanted, pool_user}).first->second;
-  if (held.cores == wanted) {
-    if (held.user.empty()) held.user = pool_user;
+  PinnedPool& pinned = pools.emplace(library, PinnedPool{wanted, pool_user}).first->second;
+  if (pinned.cores == wanted) {
+    if (pinned.user.empty()) pinned.user = pool_user;
     return {};
   }
   return fail(
       ErrorKind::busy,
-      "{0} has one pool of threads in a process, which is held to {1}{2}, and {3} wants {4}; give all "
+      "{0} has one pool of threads in a process, which is pinned to {1}{2}, and {3} wants {4}; give all "
       "regions of {0} the same cores, or run them in two processes",
-      library, describe(held.cores), held.user.empty() ? "" : " for " + held.user,
+      library, describe(pinned.cores), pinned.user.empty() ? "" : " for " + pinned.user,
       pool_user.empty() ? "a region" : pool_user, describe(wanted));
 }
 

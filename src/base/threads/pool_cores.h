@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 
 namespace intarsia {
 
 /// Pins the pool of `library` in this process to these cores from the first call on; null stands for no cores
 /// in particular. Thread-safe. Error (busy): the pool is pinned to other cores; the message names their user.
-Status hold_pool(const std::string& library, const CoreSet* cores);
+Status pin_pool(const std::string& library, const CoreSet* cores);
 
 /// Name of the user, "stage 'a'", for whom the calling thread pins pools while this object lives.
 class NamesPoolUser {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "base/threads/parallel_loop.h"
 
 namespace intarsia {

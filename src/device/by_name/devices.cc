@@ -17,76 +17,63 @@
 namespace intarsia {
 namespace {
 
-/// Makes an executor on all host cores, or on those after "cpu:".
-Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
-  if (name == "cpu") return std::make_shared<Executor>(name, "cpu", host_memory_space());
-  return std::make_shared<Executor>(
-      name, "cpu", host_memory_space(),
-      TRY(with_context(usable_cores(std::string_view(name).substr(4)), "device '{}'", name)));
-}
-
-/// Reads the N of "sim:N", "opencl:N" and "cuda:N", up to a question mark.
-Result<size_t> read_number(const std::string& name) {
-  const size_t colon = name.find(':'), mark = std::min(name.find('?'), name.size());
-  const std::string number = name.substr(colon + 1, mark - colon - 1);
-  if (number.empty() || number.size() > 4 ||
-      !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
-    return fail("device '{0}': want {1}:N with a number, as in {1}:0", name, name.substr(0, colon));
-  }
-  return static_cast<size_t>(std::stoul(number));
-}
-
-/// Returns the text behind the question mark.
-std::string_view settings_of(std::string_view name) {
-  return name.substr(std::min(name.find('?'), name.size() - 1) + 1);
+/// Makes an executor on all host cores, or on those of the name.
+Result<std::shared_ptr<Executor>> make_cpu_executor(const DeviceName& name) {
+  if (!name.cores) return std::make_shared<Executor>(name.text, "cpu", host_memory_space());
+  TRY(check_usable(*name.cores));
+  return std::make_shared<Executor>(name.text, "cpu", host_memory_space(), *name.cores);
 }
 
 /// Makes the device "opencl:N" or, pinned to cores, "opencl:N?cores=0-1".
-Result<std::shared_ptr<Executor>> make_opencl_device(const std::string& name) {
-  constexpr std::string_view setting = "?cores=";
-  TRY(read_number(name));
-  const size_t mark = name.find('?');
-  if (mark == std::string::npos) return make_opencl_executor(name, std::nullopt);
-  const std::string_view settings = std::string_view(name).substr(mark);
-  if (!settings.starts_with(setting))
-    return fail("device '{}': an OpenCL device has one setting, as in {}?cores=0-1", name,
-                name.substr(0, mark));
-  return make_opencl_executor(
-      name, TRY(with_context(usable_cores(settings.substr(setting.size())), "device '{}'", name)));
+Result<std::shared_ptr<Executor>> make_opencl_device(const DeviceName& name) {
+  TRY(name.index());
+  if (name.settings.size() > (name.cores ? 1 : 0))
+    return fail("an OpenCL device has one setting, as in {}?cores=0-1", name.without_settings());
+  if (name.cores) TRY(check_usable(*name.cores));
+  return make_opencl_executor(name);
 }
 
 /// Makes an OpenVINO device, which copies from and to host memory itself.
-Result<std::shared_ptr<Executor>> make_openvino_executor(const std::string& name) {
-  const std::string device = name.substr(name.find(':') + 1);
-  const bool is_name = !device.empty() && std::ranges::all_of(device, [](char c) {
+Result<std::shared_ptr<Executor>> make_openvino_executor(const DeviceName& name) {
+  const bool is_name = !name.unit.empty() && std::ranges::all_of(name.unit, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_';
   });
-  if (!is_name)
-    return fail("device '{}': want a device of OpenVINO's, as in openvino:GPU or openvino:GPU.1", name);
-  return std::make_shared<Executor>(name, "openvino", host_memory_space());
+  if (!is_name || !name.settings.empty())
+    return fail("want a device of OpenVINO's, as in openvino:GPU or openvino:GPU.1");
+  return std::make_shared<Executor>(name.text, "openvino", host_memory_space());
 }
 
-Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
-  if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
-  if (name.starts_with("opencl:")) return make_opencl_device(name);
-  if (name.starts_with("cuda:") && !name.contains('?'))
-    return with_context(make_cuda_executor(name, TRY(read_number(name))), "device '{}'", name);
-  if (name.starts_with("openvino:")) return make_openvino_executor(name);
-  if (name.starts_with("sim:")) {
-    TRY(read_number(name));
-    const auto settings = parse_sim_settings(settings_of(name));
-    return make_sim_executor(name, TRY(with_context(settings, "device '{}'", name)));
-  }
-  if (name.ends_with(declared_setting)) {
-    if (const auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr)
-      return with_context(make_declared_executor(name, *plugin), "device '{}'", name);
-  }
-  if (auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr) {
-    const auto settings =
-        TRY(with_context(read_plugin_settings(*plugin, settings_of(name)), "device '{}'", name));
-    return with_context(make_plugin_executor(name, std::move(plugin), TRY(read_number(name)), settings),
-                        "device '{}'", name);
-  }
+Result<std::shared_ptr<Executor>> make_sim_device(const DeviceName& name) {
+  TRY(name.index());
+  return make_sim_executor(name.text, TRY(read_sim_settings(name.settings)));
+}
+
+Result<std::shared_ptr<Executor>> make_plugin_device(const DeviceName& name,
+                                                     std::shared_ptr<const Plugin> plugin) {
+  if (name.text.ends_with(declared_setting)) return make_declared_executor(name.text, *plugin);
+  TRY(check_plugin_settings(*plugin, name.settings));
+  TRY(name.index());
+  return make_plugin_executor(name, std::move(plugin));
+}
+
+Result<std::shared_ptr<Executor>> make_of_kind(const DeviceName& name) {
+  if (name.kind == "cpu") return make_cpu_executor(name);
+  if (name.kind == "opencl") return make_opencl_device(name);
+  if (name.kind == "cuda") return make_cuda_executor(name);
+  if (name.kind == "openvino") return make_openvino_executor(name);
+  if (name.kind == "sim") return make_sim_device(name);
+  return make_plugin_device(name, find_plugin(name.kind));
+}
+
+bool is_known(const DeviceName& name) {
+  const bool has_unit = name.kind == "cpu" ? name.settings.empty() : name.text.size() > name.kind.size();
+  constexpr std::string_view kinds[] = {"cpu", "opencl", "cuda", "openvino", "sim"};
+  return has_unit && (std::ranges::find(kinds, name.kind) != std::end(kinds) || find_plugin(name.kind));
+}
+
+Result<std::shared_ptr<Executor>> make_new(const std::string& text) {
+  const DeviceName name = TRY(with_context(DeviceName::parse(text), "device '{}'", text));
+  if (is_known(name)) return with_context(make_of_kind(name), "device '{}'", text);
   const Status plugins = check_plugins_of_environment();
   return fail(ErrorKind::not_found,
               "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device; on "
@@ -95,7 +82,7 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
               "openvino:NAME (a device of OpenVINO's, as in openvino:GPU), "
               "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json), "
               "and those of plug-ins (--plugin, INTARSIA_PLUGINS){}",
-              name, plugins ? "" : "; " + plugins.error().message);
+              text, plugins ? "" : "; " + plugins.error().message);
 }
 
 }  // namespace
@@ -117,30 +104,33 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
 }
 
 std::string timed_device(const std::string& name) {
-  const std::shared_ptr<const Plugin> plugin = find_plugin(name.substr(0, name.find(':')));
+  const std::shared_ptr<const Plugin> plugin = find_plugin(std::string(device_kind(name)));
   const bool is_declared =
       plugin != nullptr && plugin->compiler() != nullptr && plugin->compiler()->cost != nullptr;
   return !is_declared || make_device(name) ? name : name + std::string(declared_setting);
 }
 
-Result<uint32_t> count_queues(const std::string& name) {
+Result<uint32_t> count_queues(const std::string& text) {
   const auto count = [&]() -> Result<uint32_t> {
-    if (name.starts_with("sim:")) {
-      const SimSettings settings = TRY(parse_sim_settings(settings_of(name)));
+    const DeviceName name = TRY(DeviceName::parse(text));
+    if (name.kind == "sim") {
+      const SimSettings settings = TRY(read_sim_settings(name.settings));
       return settings.times.empty() ? 1 : TRY(read_declared_times(settings.times)).queues;
     }
-    const auto plugin = find_plugin(name.substr(0, name.find(':')));
+    const auto plugin = find_plugin(name.kind);
     if (plugin == nullptr) return 1;
-    TRY(read_plugin_settings(*plugin, settings_of(name)));
+    TRY(check_plugin_settings(*plugin, name.settings));
     return plugin->runtime().compute_queues;
   };
-  return with_context(count(), "device '{}'", name);
+  return with_context(count(), "device '{}'", text);
 }
 
-DeviceFeatures device_features(const std::string& name) {
-  if (name.starts_with("cuda:")) return {.is_gpu = true};
-  if (!name.starts_with("opencl:")) return {};
-  const Result<const OpenclDevice*> device = find_opencl_device(name);
+DeviceFeatures device_features(const std::string& text) {
+  const Result<DeviceName> name = DeviceName::parse(text);
+  if (!name) return {};
+  if (name->kind == "cuda") return {.is_gpu = true};
+  if (name->kind != "opencl") return {};
+  const Result<const OpenclDevice*> device = find_opencl_device(*name);
   if (!device) return {.has_f64 = false};
   return {.is_gpu = !(*device)->is_cpu, .has_f64 = (*device)->has_f64};
 }

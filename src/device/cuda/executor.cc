@@ -156,7 +156,9 @@ class CudaExecutor : public Executor {
 
 }  // namespace
 
-Result<std::shared_ptr<Executor>> make_cuda_executor(const std::string& name, size_t number) {
+Result<std::shared_ptr<Executor>> make_cuda_executor(const DeviceName& name) {
+  const size_t number = TRY(name.index());
+  if (!name.settings.empty()) return fail("a CUDA device has no settings");
   const std::span<const CudaDevice> devices = TRY(cuda_devices());
   if (number >= devices.size())
     return fail(ErrorKind::not_found, "there are {} CUDA devices: cuda:0 to cuda:{}", devices.size(),
@@ -166,7 +168,7 @@ Result<std::shared_ptr<Executor>> make_cuda_executor(const std::string& name, si
     return fail(ErrorKind::unsupported,
                 "'{}' has compute capability {}.{}; kernels are made for {}.0 and later: use opencl:N",
                 device.name, device.capability_major, device.capability_minor, oldest_capability);
-  return std::make_shared<CudaExecutor>(name, TRY(CudaSpace::make(name, device)),
+  return std::make_shared<CudaExecutor>(name.text, TRY(CudaSpace::make(name.text, device)),
                                         TRY(CudaQueue::make(device)));
 }
 

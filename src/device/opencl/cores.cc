@@ -15,22 +15,22 @@ StartsPoclThreads::StartsPoclThreads() : naming_(thread_name) {}
 
 int StartsPoclThreads::count() const { return count_threads(is_of_pocl); }
 
-Status hold_to_cores(const OpenclDevice& device, const CoreSet* cores) {
+Status pin_to_cores(const OpenclDevice& device, const CoreSet* cores) {
   if (!is_pocl(device.platform)) {
     if (cores == nullptr) return {};
     return fail(ErrorKind::unsupported,
-                "device '{}' ({}) cannot be held to the cores {}: only PoCL's devices can, and this is one "
+                "device '{}' ({}) cannot be pinned to the cores {}: only PoCL's devices can, and this is one "
                 "of '{}'",
                 device.label, device.name, cores->text(), device.platform);
   }
   const bool is_foreign = device.threads == 0 && device.compute_units > 1;
   if (is_foreign && cores != nullptr)
     return fail(ErrorKind::unsupported,
-                "device '{}' ({}) cannot be held to the cores {}: another library of this process opened "
+                "device '{}' ({}) cannot be pinned to the cores {}: another library of this process opened "
                 "PoCL before; load the program first",
                 device.label, device.name, cores->text());
   if (device.threads == 0) return {};
-  TRY(hold_pool("PoCL", cores));
+  TRY(pin_pool("PoCL", cores));
   if (cores != nullptr) bind_threads(is_of_pocl, *cores);
   return {};
 }

@@ -13,7 +13,7 @@ bool is_pocl(const std::string& platform);
 /// for all devices of a process that have threads, so these share one core set. A device without threads
 /// computes in its calling threads. Errors: (busy) the pool is pinned to other cores; (unsupported) the
 /// device's threads are unknown.
-Status hold_to_cores(const OpenclDevice& device, const CoreSet* cores);
+Status pin_to_cores(const OpenclDevice& device, const CoreSet* cores);
 
 /// Scope in which threads that a driver starts from the calling thread are marked as PoCL's.
 class StartsPoclThreads {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "base/threads/fork_count.h"
 #include "device/opencl/cores.h"
 
@@ -131,12 +131,12 @@ Result<std::span<const OpenclDevice>> opencl_devices() {
   return std::span(*devices);
 }
 
-Result<const OpenclDevice*> find_opencl_device(const std::string& label) {
-  const std::span<const OpenclDevice> devices = TRY(with_context(opencl_devices(), "device '{}'", label));
-  const auto found = std::ranges::find(devices, label.substr(0, label.find('?')), &OpenclDevice::label);
+Result<const OpenclDevice*> find_opencl_device(const DeviceName& name) {
+  const std::span<const OpenclDevice> devices = TRY(opencl_devices());
+  const auto found = std::ranges::find(devices, name.without_settings(), &OpenclDevice::label);
   if (found == devices.end())
-    return fail(ErrorKind::not_found, "device '{}': there are {} OpenCL devices: opencl:0 to opencl:{}",
-                label, devices.size(), devices.size() - 1);
+    return fail(ErrorKind::not_found, "there are {} OpenCL devices: opencl:0 to opencl:{}", devices.size(),
+                devices.size() - 1);
   return &*found;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_name.h"
 #include "device/opencl/api.h"
 
 namespace intarsia {
@@ -36,8 +37,7 @@ struct OpenclDevice {
 /// where the process's first thread may. Thread-safe. Errors (not_found): no loader, no platform, or no
 /// platform with a device, each with a remedy.
 Result<std::span<const OpenclDevice>> opencl_devices();
-/// Finds a device by its label, with or without settings after a question mark. Errors (not_found): those of
-/// opencl_devices(), or there are fewer devices.
-Result<const OpenclDevice*> find_opencl_device(const std::string& label);
+/// Errors (not_found): those of opencl_devices(), or there are fewer devices.
+Result<const OpenclDevice*> find_opencl_device(const DeviceName& name);
 
 }  // namespace intarsia

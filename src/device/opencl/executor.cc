@@ -57,11 +57,10 @@ class OpenclExecutor : public Executor {
 
 }  // namespace
 
-Result<std::shared_ptr<Executor>> make_opencl_executor(const std::string& name,
-                                                       const std::optional<CoreSet>& cores) {
+Result<std::shared_ptr<Executor>> make_opencl_executor(const DeviceName& name) {
   const OpenclDevice& device = *TRY(find_opencl_device(name));
-  TRY(hold_to_cores(device, cores ? &*cores : nullptr));
-  return std::make_shared<OpenclExecutor>(name, TRY(OpenclSpace::make(name, device)), cores);
+  TRY(pin_to_cores(device, name.cores ? &*name.cores : nullptr));
+  return std::make_shared<OpenclExecutor>(name.text, TRY(OpenclSpace::make(name.text, device)), name.cores);
 }
 
 }  // namespace intarsia

@@ -14,11 +14,11 @@ namespace {
 constexpr size_t most_listed = 1000;  // devices per plug-in
 
 int32_t call_open(const intarsia_plugin_runtime& runtime, size_t number,
-                  const std::vector<PluginSetting>& settings, intarsia_plugin_device* device,
+                  const std::vector<DeviceSetting>& settings, intarsia_plugin_device* device,
                   const intarsia_plugin_message* message) {
   if (settings.empty()) return runtime.open_device(number, device, message);
   std::vector<intarsia_plugin_setting> given;
-  for (const PluginSetting& setting : settings)
+  for (const DeviceSetting& setting : settings)
     given.push_back({sizeof(intarsia_plugin_setting), setting.name.c_str(), setting.value.c_str()});
   std::vector<const intarsia_plugin_setting*> pointers;
   for (const intarsia_plugin_setting& setting : given) pointers.push_back(&setting);
@@ -42,21 +42,20 @@ PluginDevice::~PluginDevice() {
 
 bool PluginDevice::is_in_its_process() const { return forks_ == fork_count(); }
 
-Result<std::shared_ptr<const PluginDevice>> PluginDevice::open(const std::string& name,
-                                                               std::shared_ptr<const Plugin> plugin,
-                                                               size_t number,
-                                                               const std::vector<PluginSetting>& settings) {
+Result<std::shared_ptr<const PluginDevice>> PluginDevice::open(const DeviceName& name,
+                                                               std::shared_ptr<const Plugin> plugin) {
+  const size_t number = TRY(name.index());
   const size_t count = plugin->runtime().device_count();
   if (number >= count)
     return fail(ErrorKind::not_found, "{} has {} device{} here, numbered from 0", plugin->who(), count,
                 count == 1 ? "" : "s");
   PluginMessage message;
   intarsia_plugin_device handle = nullptr;
-  const int32_t status = call_open(plugin->runtime(), number, settings, &handle, message.get());
+  const int32_t status = call_open(plugin->runtime(), number, name.settings, &handle, message.get());
   TRY(check_plugin_status(plugin->who(), "open_device", status, message));
   if (handle == nullptr)
     return fail(ErrorKind::device_lost, "{}: open_device: it gave no device", plugin->who());
-  return std::shared_ptr<const PluginDevice>(new PluginDevice(name, std::move(plugin), handle));
+  return std::shared_ptr<const PluginDevice>(new PluginDevice(name.text, std::move(plugin), handle));
 }
 
 Status PluginDevice::check_process() const {
@@ -90,10 +89,9 @@ tl::unexpected<Error> PluginDevice::wrong_answer(const char* what, const std::st
 PluginExecutor::PluginExecutor(std::shared_ptr<const PluginDevice> device)
     : Executor(device->name(), device->plugin().name(), make_space(device)), device_(std::move(device)) {}
 
-Result<std::shared_ptr<Executor>> make_plugin_executor(const std::string& name,
-                                                       std::shared_ptr<const Plugin> plugin, size_t number,
-                                                       const std::vector<PluginSetting>& settings) {
-  return std::make_shared<PluginExecutor>(TRY(PluginDevice::open(name, std::move(plugin), number, settings)));
+Result<std::shared_ptr<Executor>> make_plugin_executor(const DeviceName& name,
+                                                       std::shared_ptr<const Plugin> plugin) {
+  return std::make_shared<PluginExecutor>(TRY(PluginDevice::open(name, std::move(plugin))));
 }
 
 Result<std::shared_ptr<Executor>> make_declared_executor(const std::string& name, const Plugin& plugin) {

@@ -17,9 +17,8 @@ namespace intarsia {
 /// Open device, closed with its last user: executables, memory, executors.
 class PluginDevice {
  public:
-  static Result<std::shared_ptr<const PluginDevice>> open(const std::string& name,
-                                                          std::shared_ptr<const Plugin> plugin, size_t number,
-                                                          const std::vector<PluginSetting>& settings);
+  static Result<std::shared_ptr<const PluginDevice>> open(const DeviceName& name,
+                                                          std::shared_ptr<const Plugin> plugin);
   ~PluginDevice();
   PluginDevice(const PluginDevice&) = delete;
   PluginDevice& operator=(const PluginDevice&) = delete;
@@ -85,11 +84,9 @@ class PluginExecutor : public Executor {
   std::shared_ptr<const PluginDevice> device_;
 };
 
-/// Makes an executor of the name "toy_npu:0?power=low", with these settings. Errors: the plug-in has no such
-/// device, or cannot open it.
-Result<std::shared_ptr<Executor>> make_plugin_executor(const std::string& name,
-                                                       std::shared_ptr<const Plugin> plugin, size_t number,
-                                                       const std::vector<PluginSetting>& settings);
+/// Makes the executor "toy_npu:0?power=low". Errors: the plug-in has no such device, or cannot open it.
+Result<std::shared_ptr<Executor>> make_plugin_executor(const DeviceName& name,
+                                                       std::shared_ptr<const Plugin> plugin);
 
 /// Suffix of the stand-in ("toy_npu:0?declared") for a device that this machine lacks, to time plans: it
 /// copies at the speed that the plug-in declares, and its regions take as long as declared and compute

@@ -272,7 +272,7 @@ class SimExecutor : public Executor {
 
 }  // namespace
 
-Result<SimSettings> parse_sim_settings(std::string_view text) {
+Result<SimSettings> read_sim_settings(std::span<const DeviceSetting> from) {
   SimSettings settings;
   const struct {
     std::string_view name;
@@ -282,24 +282,20 @@ Result<SimSettings> parse_sim_settings(std::string_view text) {
                {"latency_us", settings.latency_us, 0},
                {"gbps", settings.gbps, 1e-6},
                {"direct", settings.direct, 0}};
-  while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find('&'));
-    text.remove_prefix(std::min(text.size(), pair.size() + 1));
-    const size_t equals = std::min(pair.find('='), pair.size());
-    if (pair.starts_with("times=")) {
-      settings.times = pair.substr(equals + 1);
+  for (const DeviceSetting& one : from) {
+    if (one.name == "times") {
+      settings.times = one.value;
       continue;
     }
-    const auto* setting =
-        std::ranges::find(known, pair.substr(0, equals), [](const auto& one) { return one.name; });
+    const auto* setting = std::ranges::find(known, one.name, [](const auto& each) { return each.name; });
     if (setting == std::end(known)) {
-      return fail("unknown setting '{}'; want slowdown=, latency_us=, gbps=, direct= or times=", pair);
+      return fail("unknown setting '{}'; want slowdown=, latency_us=, gbps=, direct= or times=", one.text());
     }
-    const std::string_view number = pair.substr(std::min(equals + 1, pair.size()));
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), setting->value);
-    const bool whole = error == std::errc() && end == number.data() + number.size();
+    const char* end_of_number = one.value.data() + one.value.size();
+    const auto [end, error] = std::from_chars(one.value.data(), end_of_number, setting->value);
+    const bool whole = error == std::errc() && end == end_of_number;
     if (!whole || !std::isfinite(setting->value) || setting->value < setting->least) {
-      return fail("setting '{}': want a number of at least {}", pair, setting->least);
+      return fail("setting '{}': want a number of at least {}", one.text(), setting->least);
     }
   }
   return settings;

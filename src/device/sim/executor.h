@@ -3,8 +3,9 @@
 // busy, which leaves the core to others.
 #pragma once
 
-#include <string_view>
+#include <span>
 
+#include "base/device_name.h"
 #include "device/executor.h"
 
 namespace intarsia {
@@ -18,9 +19,9 @@ struct SimSettings {
   bool operator==(const SimSettings&) const = default;
 };
 
-/// Parses "slowdown=2&latency_us=10&gbps=5&direct=1&times=FILE.json" in any order; settings not named keep
-/// their defaults.
-Result<SimSettings> parse_sim_settings(std::string_view text);
+/// Reads slowdown=2, latency_us=10, gbps=5, direct=1 and times=FILE.json in any order; settings not named
+/// keep their defaults.
+Result<SimSettings> read_sim_settings(std::span<const DeviceSetting> from);
 
 /// Makes a simulated device. With declared times (declared_times.h), a run takes the declared time: results
 /// are kept and returned again for the same inputs, so that computing does not prolong it. Error: the file

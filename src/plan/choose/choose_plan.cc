@@ -288,7 +288,7 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
 
 /// Sets the reasons of the nodes that moved because all did.
 void explain_all(const Choice& choice, const Candidate& chosen, Placement& placement) {
-  const char* what = chosen.kind == Shipped::single_backend ? "all" : "all that is not held elsewhere";
+  const char* what = chosen.kind == Shipped::single_backend ? "all" : "all that is not pinned elsewhere";
   for (size_t i = 0; i < placement.target.size(); ++i) {
     if (placement.target[i] == choice.placed().placement.target[i]) continue;
     const int64_t as_placed = choice.candidates[0].nanoseconds;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/device_name.h"
 #include "base/files/output_file.h"
 #include "base/json_values.h"
 
@@ -247,7 +248,7 @@ Result<std::vector<ChosenStage>> stages_of_plan(const std::vector<DeviceSlot>& s
       return fail("stage {}: no slot '{}'; -d has: {}", stages.size(), saved.slot, names);
     }
     for (const std::string& device : saved.executors) {
-      if (device.substr(0, device.find_first_of(":?")) != slot->kind)
+      if (device_kind(device) != slot->kind)
         return fail("stage {}: executor '{}' is not a {}, as slot '{}' is", stages.size(), device, slot->kind,
                     saved.slot);
     }

@@ -49,7 +49,7 @@ bool are_equal(const PlanningProblem& problem, uint32_t one, uint32_t other) {
   return problem.targets[one].backend == problem.targets[other].backend &&
          !problem.targets[one].backend->info().has_one_pool &&
          problem.space_of_target[one] == problem.space_of_target[other] &&
-         slot_of(one).cores == slot_of(other).cores;
+         slot_of(one).cores() == slot_of(other).cores();
 }
 
 void copy_to_equal_executors(const PlanningProblem& problem, const Placement& placed, SegmentCosts& costs) {

@@ -127,7 +127,7 @@ std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& pa
   std::set<uint32_t> rivals;
   std::set<std::tuple<const Target*, uint32_t, int>> seen;  // backend, memory, number of cores
   const auto identify = [&](uint32_t target) {
-    const int cores = problem.slots[problem.targets[target].slot].cores;
+    const int cores = problem.slots[problem.targets[target].slot].cores();
     return std::tuple(problem.targets[target].backend, problem.space_of_target[target], cores);
   };
   const auto add = [&](uint32_t target) {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <ranges>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "plan/stages/split_stages.h"
 
 namespace intarsia {
@@ -109,21 +109,12 @@ class PartitioningMaker {
   Partitioning candidate_;
 };
 
-/// Returns the cores of a slot; nullopt if it has none, or all of the machine's.
-std::optional<CoreSet> cores_of(const DeviceSlot& slot) {
-  const size_t colon = slot.device.find(':');
-  if (slot.cores == 0 || colon == std::string::npos) return std::nullopt;
-  const Result<CoreSet> cores = CoreSet::parse(slot.device.substr(colon + 1));
-  return cores ? std::optional(*cores) : std::nullopt;
-}
-
 bool share_cores(const DeviceSlot& one, const DeviceSlot& other) {
   if (one.kind != "cpu" || other.kind != "cpu") return one.device == other.device;
-  const std::optional<CoreSet> cores = cores_of(one), others = cores_of(other);
-  if (!cores || !others) return true;
-  return std::ranges::any_of(cores->numbers(), [&](int core) {
-    return std::ranges::find(others->numbers(), core) != others->numbers().end();
-  });
+  if (!one.core_set || !other.core_set) return true;
+  const std::vector<int>& others = other.core_set->numbers();
+  return std::ranges::any_of(one.core_set->numbers(),
+                             [&](int core) { return std::ranges::find(others, core) != others.end(); });
 }
 
 using Slots = std::vector<uint32_t>;

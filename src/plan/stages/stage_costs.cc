@@ -80,7 +80,7 @@ double total_time(const ExecutorKind& kind) {
 bool is_on_host(const DeviceSlot& slot) { return slot.space == host_memory; }
 
 bool have_equal_cores(const DeviceSlot& one, const DeviceSlot& other) {
-  return is_on_host(one) == is_on_host(other) && one.kind == other.kind && one.cores == other.cores &&
+  return is_on_host(one) == is_on_host(other) && one.kind == other.kind && one.cores() == other.cores() &&
          one.queues == other.queues;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class GeneratedStages : public StagedModel {
  protected:
-  GeneratedStages() { tools.targets.push_back(halide::make_target()); }
+  GeneratedStages() { services.backends.push_back(halide::make_target()); }
 
   /// Counts the inputs of all stages whose layout differs from the model's.
   size_t count_inputs_with_axes() const {

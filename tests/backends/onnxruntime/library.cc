@@ -1,11 +1,11 @@
 // Search for ONNX Runtime, and the error if it is missing.
 //
-// Covers: backends/onnxruntime/ ort_library.cc
+// Covers: backends/onnxruntime/ library.cc
 // src/base/code/ foreign_library.cc
 // src/base/files/ own_file.cc
 #include <gtest/gtest.h>
 
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 
 namespace intarsia::ort {
 namespace {

@@ -1,12 +1,12 @@
 // Oracle: a model file run by ONNX Runtime itself.
 //
-// Covers: backends/onnxruntime/ evaluate_with_onnxruntime.cc opened_model.cc
+// Covers: backends/onnxruntime/ evaluate.cc opened_model.cc
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 
-#include "backends/onnxruntime/evaluate_with_onnxruntime.h"
+#include "backends/onnxruntime/evaluate.h"
 #include "onnx/write_onnx_model.h"
 #include "tests/backends/onnxruntime/graphs.h"
 

@@ -1,6 +1,6 @@
 // Regions in ONNX Runtime: what is compiled, and that buffers are used in place.
 //
-// Covers: backends/onnxruntime/ infer_types.cc load.cc ort_session.cc target.cc
+// Covers: backends/onnxruntime/ infer_types.cc load.cc session.cc target.cc
 // src/onnx/ probe_node.cc write_onnx_model.cc
 // src/onnx_region/ region_model.cc
 #include <filesystem>

@@ -1,11 +1,11 @@
 // Regions of OpenVINO on a core set: its threads stay there, and a process has one set.
 //
-// Covers: backends/openvino/ load.cc ov_library.cc
+// Covers: backends/openvino/ load.cc library.cc
 // src/base/threads/ pool_cores.cc
 #include <atomic>
 #include <thread>
 
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "base/threads/pool_cores.h"
 #include "tests/backends/openvino/graphs.h"
 #include "tests/support/thread_cores.h"
@@ -71,7 +71,7 @@ TEST(OpenVinoCores, ThreadsStayOnThemAndAnotherSetIsAnError) {
   EXPECT_TRUE(load_on(*compiled, &first));
   EXPECT_EQ(
       error_of(load_on(*compiled, &second)),
-      "OpenVINO region: OpenVINO has one pool of threads in a process, which is held to the cores 0, and a "
+      "OpenVINO region: OpenVINO has one pool of threads in a process, which is pinned to the cores 0, and a "
       "region wants the cores 1; give all regions of OpenVINO the same cores, or run them in two processes");
   EXPECT_NE(error_of(load_on(*compiled, nullptr)).find("wants no cores in particular"), std::string::npos);
 }

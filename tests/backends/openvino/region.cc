@@ -1,6 +1,6 @@
 // Regions in OpenVINO: what is compiled, and that buffers are used in place.
 //
-// Covers: backends/openvino/ checked_session.cc complete_model.cc load.cc ov_session.cc ov_tensor.cc
+// Covers: backends/openvino/ checked_session.cc complete_model.cc load.cc session.cc tensor.cc
 // profile_model.cc target.cc
 #include <atomic>
 #include <cmath>

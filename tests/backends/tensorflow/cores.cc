@@ -1,10 +1,10 @@
 // Regions of TensorFlow on a core set: its threads stay there, and a process has one set.
 //
-// Covers: backends/tensorflow/ load.cc tf_session.cc
+// Covers: backends/tensorflow/ load.cc session.cc
 // src/base/threads/ pool_cores.cc
 #include "backends/tensorflow/load.h"
 #include "backends/tensorflow/target.h"
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 #include "tests/support/region_support.h"
@@ -52,11 +52,12 @@ TEST(TensorFlowCores, ThreadsStayOnThemAndAnotherSetIsAnError) {
   EXPECT_EQ(CoreSet::of_this_thread(), all);
 
   EXPECT_TRUE(load_on(*compiled, &first));
-  EXPECT_EQ(error_of(load_on(*compiled, &second)),
-            "TensorFlow region: TensorFlow has one pool of threads in a process, which is held to the cores "
-            "0, and a "
-            "region wants the cores 1; give all regions of TensorFlow the same cores, or run them in two "
-            "processes");
+  EXPECT_EQ(
+      error_of(load_on(*compiled, &second)),
+      "TensorFlow region: TensorFlow has one pool of threads in a process, which is pinned to the cores "
+      "0, and a "
+      "region wants the cores 1; give all regions of TensorFlow the same cores, or run them in two "
+      "processes");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Regions in TensorFlow: what is compiled, whose memory is used, and that damaged blobs are errors.
 //
 // Covers: backends/tensorflow/ infer_types.cc load.cc op_registry.cc region_session.cc target.cc
-// tf_library.cc tf_session.cc tf_tensor.cc write_graph_def.cc
+// library.cc session.cc tensor.cc write_graph_def.cc
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "backends/tensorflow/tf_api.h"
+#include "backends/tensorflow/api.h"
 #include "base/code/foreign_library.h"
 #include "base/result.h"
 

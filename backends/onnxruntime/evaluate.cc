@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/evaluate_with_onnxruntime.h"
+#include "backends/onnxruntime/evaluate.h"
 
 #include "backends/onnxruntime/opened_model.h"
 #include "onnx/write_onnx_model.h"

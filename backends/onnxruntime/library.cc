@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/ort_library.h"
+#include "backends/onnxruntime/library.h"
 
 #include <charconv>
 #include <mutex>

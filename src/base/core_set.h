@@ -44,6 +44,8 @@ std::vector<CoreSet> divide_cores(const CoreSet& cores, int size);
 
 /// Parses the text like CoreSet::parse. Errors: those of parse, or CPUs that the calling thread may not use.
 Result<CoreSet> usable_cores(std::string_view text);
+/// Error (not_found): the calling thread may not use all of these CPUs.
+Status check_usable(const CoreSet& cores);
 
 /// Binds the calling thread to a core set while this object lives, unless the thread is already bound to a
 /// subset. Allocates nothing.

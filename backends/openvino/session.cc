@@ -1,11 +1,12 @@
-#include "backends/openvino/ov_session.h"
+#include "backends/openvino/session.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <mutex>
 
-#include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/tensor.h"
+#include "base/device_name.h"
 #include "base/threads/pool_cores.h"
 
 namespace intarsia::openvino {
@@ -48,8 +49,8 @@ Result<PortType> read_port(const Library& library, const Port* port) {
 }  // namespace
 
 std::string device_of(const std::string& executor) {
-  constexpr std::string_view kind = "openvino:";
-  return executor.starts_with(kind) ? executor.substr(kind.size()) : "CPU";
+  const Result<DeviceName> name = DeviceName::parse(executor);
+  return name && name->kind == "openvino" ? name->unit : "CPU";
 }
 
 Result<std::vector<std::string>> list_devices() {

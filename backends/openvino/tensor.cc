@@ -1,4 +1,4 @@
-#include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/tensor.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "base/threads/core_set.h"
+#include "base/core_set.h"
 
 #include <sched.h>
 
@@ -93,12 +93,15 @@ std::vector<CoreSet> divide_cores(const CoreSet& cores, int size) {
   return sets;
 }
 
+Status check_usable(const CoreSet& cores) {
+  const CoreSet usable = CoreSet::of_this_thread();
+  if (usable.contains(cores)) return {};
+  return fail(ErrorKind::not_found, "this process may use the CPUs {}; bind to some of these", usable.text());
+}
+
 Result<CoreSet> usable_cores(std::string_view text) {
   CoreSet cores = TRY(CoreSet::parse(text));
-  const CoreSet usable = CoreSet::of_this_thread();
-  if (!usable.contains(cores))
-    return fail(ErrorKind::not_found, "this process may use the CPUs {}; bind to some of these",
-                usable.text());
+  TRY(check_usable(cores));
   return cores;
 }
 

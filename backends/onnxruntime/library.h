@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "backends/onnxruntime/ort_api.h"
+#include "backends/onnxruntime/api.h"
 #include "base/code/foreign_library.h"
+#include "base/core_set.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
-#include "base/threads/core_set.h"
 
 namespace intarsia::ort {
 

@@ -1,4 +1,4 @@
-#include "api/backend_registry.h"
+#include "api/compile_services.h"
 
 #include <algorithm>
 
@@ -41,13 +41,14 @@ constexpr Entry backends[] = {
 };
 
 /// Adds the plug-ins that can compile, and that the list of backends does not leave out.
-Status add_plugins(const CompileRequest& request, BackendRegistry& tools) {
+Status add_plugins(const CompileRequest& request, CompileServices& services) {
   TRY(check_plugins_of_environment());
   for (auto& plugin : loaded_plugins()) {
     const auto& listed = request.backends;
     const bool is_listed = listed.empty() || std::ranges::find(listed, plugin->name()) != listed.end();
     if (is_listed && plugin->compiler() != nullptr)
-      tools.targets.push_back(make_translating_target(make_plugin_target(std::move(plugin)), tools.evaluate));
+      services.backends.push_back(
+          make_translating_target(make_plugin_target(std::move(plugin)), services.evaluate));
   }
   return {};
 }
@@ -63,13 +64,13 @@ bool is_wanted(const Entry& entry, const CompileRequest& request) {
 
 }  // namespace
 
-Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
+Result<CompileServices> make_compile_services(const CompileRequest& request,
                                               const std::vector<std::string>& kernel_libraries) {
-  BackendRegistry tools;
-  tools.evaluate = reference::evaluate_node;
-  tools.tensorflow = make_tensorflow_source(request.op_libraries);
-  if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));
-  TRY(add_plugins(request, tools));
+  CompileServices services;
+  services.evaluate = reference::evaluate_node;
+  services.tensorflow = make_tensorflow_source(request.op_libraries);
+  if (!kernel_libraries.empty()) services.backends.push_back(TRY(make_kernels_target(kernel_libraries)));
+  TRY(add_plugins(request, services));
   std::vector<std::unique_ptr<Target>> absent;
   for (const Entry& entry : backends) {
     TargetResult target = is_wanted(entry, request)
@@ -77,14 +78,14 @@ Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
                               : fail("excluded by --backends, --fallback or the kind of the model");
     if (target) {
       const bool takes_ours = entry.kind != Kind::of_tensorflow;
-      tools.targets.push_back(takes_ours ? make_translating_target(std::move(*target), tools.evaluate)
-                                         : std::move(*target));
+      services.backends.push_back(takes_ours ? make_translating_target(std::move(*target), services.evaluate)
+                                             : std::move(*target));
     } else {
       absent.push_back(make_absent_target(entry.name, target.error().message, entry.kind != Kind::native));
     }
   }
-  std::ranges::move(absent, std::back_inserter(tools.targets));
-  return tools;
+  std::ranges::move(absent, std::back_inserter(services.backends));
+  return services;
 }
 
 std::vector<BackendInfo> list_backends() {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/onnxruntime/ort_library.h"
-#include "base/threads/core_set.h"
+#include "backends/onnxruntime/library.h"
+#include "base/core_set.h"
 
 namespace intarsia::ort {
 

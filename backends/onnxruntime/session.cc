@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/session.h"
 
 #include <fmt/ranges.h>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/openvino/ov_library.h"
+#include "backends/openvino/library.h"
 #include "base/tensor_view.h"
 
 namespace intarsia::openvino {

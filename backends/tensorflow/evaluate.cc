@@ -1,4 +1,4 @@
-#include "backends/tensorflow/evaluate_with_tensorflow.h"
+#include "backends/tensorflow/evaluate.h"
 
 #include <algorithm>
 

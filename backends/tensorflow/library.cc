@@ -1,4 +1,4 @@
-#include "backends/tensorflow/tf_library.h"
+#include "backends/tensorflow/library.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/tensorflow/tf_tensor.h"
+#include "backends/tensorflow/tensor.h"
 
 namespace intarsia::tf {
 

@@ -1,4 +1,4 @@
-#include "backends/tensorflow/tf_session.h"
+#include "backends/tensorflow/session.h"
 
 #include "base/files/regular_file.h"
 #include "base/protobuf.h"

@@ -1,4 +1,4 @@
-#include "backends/openvino/ov_library.h"
+#include "backends/openvino/library.h"
 
 #include <dlfcn.h>
 
@@ -116,7 +116,7 @@ Status Library::check_stays_on_cores() {
   for (const char* mover : thread_movers) {
     if (dlopen(mover, RTLD_NOW | RTLD_NOLOAD) == nullptr) continue;
     return fail(
-        "OpenVINO cannot be held to cores: this process has loaded {}, which moves its threads; load the "
+        "OpenVINO cannot be pinned to cores: this process has loaded {}, which moves its threads; load the "
         "program before anything else that uses oneTBB, as Python's package openvino",
         mover);
   }

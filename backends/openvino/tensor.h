@@ -1,7 +1,7 @@
 // Conversion of our tensors to OpenVINO's, and back.
 #pragma once
 
-#include "backends/openvino/ov_library.h"
+#include "backends/openvino/library.h"
 #include "base/tensor_view.h"
 
 namespace intarsia::openvino {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "backends/tensorflow/tf_library.h"
+#include "backends/tensorflow/library.h"
 #include "base/tensor_view.h"
 
 namespace intarsia::tf {

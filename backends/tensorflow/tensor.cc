@@ -1,4 +1,4 @@
-#include "backends/tensorflow/tf_tensor.h"
+#include "backends/tensorflow/tensor.h"
 
 #include "tensorflow/dtypes.h"
 
