@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "compile/measure_boundaries.h"
+#include "plan/costs/boundary_prices.h"
+
 namespace intarsia {
 
 PlanningTools::PlanningTools(const std::string& function, RegionCompiler& compiler, Replan replan,
@@ -36,6 +39,17 @@ void PlanningTools::add_timer(TimeSource source) {
     if (source == TimeSource::memory) return fail("copies were not timed on this machine");
     return measure_link(from, to, compiler_);
   };
+  tools_.price_boundaries = [this, source] { return boundaries(source); };
+}
+
+/// Measures the price of boundaries when first needed.
+const std::vector<BoundaryPrice>& PlanningTools::boundaries(TimeSource source) {
+  if (boundaries_.empty())
+    boundaries_ =
+        source == TimeSource::memory
+            ? known_boundaries(compiler_.problem(), compiler_.request().threads, *compiler_.tuning().costs())
+            : price_boundaries(compiler_);
+  return boundaries_;
 }
 
 void PlanningTools::add_memory() {

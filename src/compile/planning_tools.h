@@ -27,11 +27,13 @@ class PlanningTools {
  private:
   void add_timer(TimeSource source);
   void add_memory();
+  const std::vector<BoundaryPrice>& boundaries(TimeSource source);
 
   RegionCompiler& compiler_;
   std::optional<PlanTimer> timer_;
   MemoryMeter meter_;
   PlanTools tools_;
+  std::vector<BoundaryPrice> boundaries_;  // by target; empty until needed
 };
 
 }  // namespace intarsia

@@ -23,11 +23,19 @@ struct Link {
   double nanoseconds_per_byte = 0;
 };
 
+/// Price of a boundary before a region.
+struct BoundaryPrice {
+  int64_t call = 0;  // nanoseconds of the region's step and call, whatever it computes
+  double per_byte =
+      0;  // nanoseconds for each byte from another backend: it changes layout, and leaves caches
+};
+
 /// Times of a model's parts.
 struct SegmentCosts {
   Segments segments;
   std::vector<std::vector<int64_t>> times;  // [segment][target] in nanoseconds; `never` if not there
   std::vector<std::vector<Link>> links;     // [from][to] by memory space
+  std::vector<BoundaryPrice> boundaries;    // by target
 };
 
 }  // namespace intarsia

@@ -63,6 +63,12 @@ def times_in_turn(*programs, rounds=4):
     return best
 
 
+def prices_of_boundaries(cache):
+    query = "SELECT to_space, latency_ns, ns_per_byte FROM links WHERE from_space = 'boundary'"
+    with contextlib.closing(sqlite3.connect(cache / "costs.sqlite")) as table:
+        return {space.split()[0]: tuple(price) for space, *price in table.execute(query)}
+
+
 def test_slow_islands_are_dissolved(chain, tmp_path):
     """The reference kernels cannot compete: their plan loses by far more than noise."""
     slow = ("--backends", "reference,onnxruntime")
@@ -83,6 +89,11 @@ def test_slow_islands_are_dissolved(chain, tmp_path):
     placed, _ = compile_chain(chain, "placed.so", tmp_path / "cache", *slow, "--tune", "off")
     shipped_ms, placed_ms = times_in_turn(first, placed)
     assert shipped_ms < placed_ms / 1.5
+    prices = prices_of_boundaries(tmp_path / "cache")
+    assert prices.keys() == {"reference", "onnxruntime"}
+    assert all(0 < call_ns < 1e6 and 0 < ns_per_byte < 100 for call_ns, ns_per_byte in prices.values()), (
+        prices
+    )
     skip_on_a_busy_machine(report)
     second, again = compile_chain(chain, "second.so", tmp_path / "cache", *slow)
     regions = plan["regions_measured"]

@@ -21,7 +21,18 @@ import time
 import numpy as np
 import onnx
 import pytest
-from cli_models import INTARSIA, SOURCE, TensorProto, call, call_json, error_of, helper, save, save_relu
+from cli_models import (
+    INTARSIA,
+    SOURCE,
+    TensorProto,
+    call,
+    call_json,
+    error_of,
+    helper,
+    save,
+    save_relu,
+    skip_on_a_busy_machine,
+)
 
 FLOAT = TensorProto.FLOAT
 PLUGINS = pathlib.Path(os.environ.get("INTARSIA_TEST_PLUGINS", SOURCE / "build/release/test_plugins"))
@@ -141,8 +152,9 @@ def test_its_times_are_measured_and_compared(resnet, tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "costs.sqlite")) as table:
         versions = table.execute("SELECT DISTINCT version FROM costs WHERE backend = 'toy_npu'").fetchall()
         links = table.execute("SELECT DISTINCT to_space FROM links").fetchall()
-    assert versions == [("1.0",)]
     assert ("toy_npu:0 1.0",) in links
+    skip_on_a_busy_machine(report)
+    assert versions == [("1.0",)]
 
 
 def test_a_device_that_is_not_here_is_planned_by_declared_costs(tmp_path):

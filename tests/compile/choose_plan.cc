@@ -1,8 +1,9 @@
 // Choice of the plan that ships, with a clock that follows a price list: nothing here depends on the
 // machine's speed.
 //
-// Covers: src/compile/ choose_targets.cc compile_model.cc compile_plan.cc compile_regions.cc
-// functions.cc measure_plans.cc plan_draft.cc plan_function.cc planning_tools.cc
+// Covers: src/plan/costs/ boundary_prices.cc
+// src/compile/ choose_targets.cc compile_model.cc compile_plan.cc compile_regions.cc
+// functions.cc measure_boundaries.cc measure_plans.cc plan_draft.cc plan_function.cc planning_tools.cc
 // src/plan/choose/ choose_plan.cc src/plan/place/ plan_candidates.cc src/plan/costs/ plan_keys.cc
 // plan_timer.cc
 #include "plan/choose/choose_plan.h"
@@ -233,6 +234,22 @@ TEST_F(PlanChoice, TimesOfOtherCodeAreNotUsed) {
   framework->set_code_generation("2");
   compile();
   EXPECT_EQ(timed, 4);
+}
+
+TEST_F(PlanChoice, PricesOfBoundariesAreMeasuredOnce) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  ASSERT_TRUE(compile_model(request, services));
+  EXPECT_EQ(timed, 4) << "regions, whole runs, and chains of few and of many bytes";
+  CostTable table(request.cache_folder);
+  const auto call_of = [&](const Target& backend) {
+    const auto price = table.find_link("boundary", boundary_key(backend, request.threads));
+    return price ? price->latency_ns : -1;
+  };
+  EXPECT_EQ(call_of(*services.backends[0]), prices.at({"own", "Transpose"}) + region_ns);
+  EXPECT_EQ(call_of(*framework), prices.at({"framework", "Transpose"}) + region_ns);
+  write_chain({"Exp", "Relu", "Exp", "Sqrt", "Sqrt"});
+  ASSERT_TRUE(compile_model(request, services));
+  EXPECT_EQ(timed, 6);
 }
 
 TEST_F(PlanChoice, TimesAreKept) {

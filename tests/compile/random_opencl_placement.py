@@ -5,7 +5,7 @@ Each graph comes from its seed alone; a failure names it: pytest tests/compile/r
 where there is no device.
 
 Covers: src/device/opencl/ executor.cc space.cc
-src/runtime/ prepared_function.cc
+src/runtime/ run_function.cc
 """
 
 import os

@@ -76,13 +76,17 @@ output %c)")
       return Result<std::vector<Result<PlanTimes>>>(std::move(times));
     };
     PlanTimer timer(problem, measure, [] { return int64_t{1000}; }, table, {});
-    const PlanTools tools{.timer = &timer, .time_link = {}, .replan = [&](Placement placement) {
-                            Plan plan{std::move(placement), {}, {}};
-                            plan.partition = partition_graph(problem.graph, plan.placement);
-                            plan.steps =
-                                insert_copies(problem.graph, plan.partition, problem.space_of_target);
-                            return Result<Plan>(std::move(plan));
-                          }};
+    const PlanTools tools{
+        .timer = &timer,
+        .time_link = {},
+        .price_boundaries = [] { return std::vector<BoundaryPrice>{{2000, 0.2}, {10'000, 0.2}}; },
+        .replan =
+            [&](Placement placement) {
+              Plan plan{std::move(placement), {}, {}};
+              plan.partition = partition_graph(problem.graph, plan.placement);
+              plan.steps = insert_copies(problem.graph, plan.partition, problem.space_of_target);
+              return Result<Plan>(std::move(plan));
+            }};
     Plan placed = *tools.replan(*place_nodes(problem.graph, problem.targets, {}));
     return choose_plan(problem, std::move(placed), tools).value();
   }

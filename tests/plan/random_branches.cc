@@ -94,6 +94,7 @@ class SideBySide {
       problem_.space_of_target.push_back(slot);
     }
     costs_.links.assign(slots, std::vector<Link>(slots));
+    costs_.boundaries.assign(slots, {2000, 0.2});
     constexpr std::array<int64_t, 4> latencies{100'000, 500'000, 2'000'000, 6'000'000};
     for (uint32_t slot = 1; slot < slots; ++slot) {
       const Link link{latencies[random() % latencies.size()], 1};
@@ -111,7 +112,7 @@ class SideBySide {
     Placement placed;
     placed.target.assign(problem_.graph.nodes.size(), 0);
     placed.reason.resize(placed.target.size());
-    const auto mixed = schedule_executors(problem_, placed, costs_, {});
+    const auto mixed = schedule_executors(problem_, placed, costs_);
     return run(mixed->placement);
   }
 

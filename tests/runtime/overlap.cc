@@ -1,6 +1,6 @@
 // Steps on several devices at once: they overlap, and never change the result.
 //
-// Covers: src/runtime/ prepare_function.cc prepared_function.cc schedule_steps.cc
+// Covers: src/runtime/ prepare_function.cc run_function.cc schedule_steps.cc
 // src/device/ queue.cc
 // src/program/ step_order.cc
 // src/base/ arena_plan.cc

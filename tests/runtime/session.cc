@@ -1,6 +1,6 @@
 // Loading, binding and running hand-made programs over the toy backend.
 //
-// Covers: src/runtime/ bind_arguments.cc bind_program.cc load_program.cc prepared_function.cc
+// Covers: src/runtime/ bind_arguments.cc bind_program.cc load_program.cc run_function.cc
 // region_text.cc session.cc
 // src/base/ tensor_view.cc
 #include "runtime/session.h"

@@ -8,6 +8,7 @@
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
 #include "plan/choose/describe_choice.h"
+#include "plan/costs/boundary_prices.h"
 #include "plan/costs/plan_timer.h"
 #include "plan/partition/boundary_layouts.h"
 #include "plan/partition/describe_plan.h"
@@ -233,6 +234,7 @@ class GivenProblem {
         problem_, [this](const auto& plans) { return time(plans); }, [] { return 1000; }, costs_, CostKey());
     tools.timer = &*timer_;
     tools.time_link = [](const DeviceSlot&, const DeviceSlot&) { return LinkCost{.latency_ns = 1000}; };
+    tools.price_boundaries = [this] { return known_boundaries(problem_, 1, costs_); };
     return tools;
   }
 

@@ -15,9 +15,6 @@ namespace {
 
 using Shipped = PlanReport::Shipped;
 
-/// Cost of a region's boundary besides its own run: a call of ONNX Runtime takes 2 us, and each region has
-/// its step.
-constexpr int64_t boundary_nanoseconds = 3000;
 /// Share of another plan's time that a plan must save to ship instead.
 namespace gain {
 constexpr double tie = 0.005;  // differences of whole runs below this are noise
@@ -114,11 +111,12 @@ Status add_dissolved(Choice& choice) {
   if (native_regions.empty()) return {};
   const Plan apart = hand_over_native_regions(placed, native_regions);
   const std::vector<std::vector<int64_t>> times = TRY(choice.tools.timer->time_regions({&placed, &apart}));
+  const std::vector<BoundaryPrice> boundaries = choice.tools.price_boundaries();
   Candidate candidate{.kind = Shipped::dissolved};
   Placement placement = placed.placement;
   for (const NativeRegion& native : native_regions) {
     const int64_t ours = times[0][native.region], theirs = times[1][native.region];
-    if (ours <= theirs - boundary_nanoseconds) continue;
+    if (ours <= theirs - boundaries[native.framework].call) continue;
     ++candidate.dissolved;
     for (NodeId node : placed.partition.regions[native.region].nodes) {
       placement.target[index(node)] = native.framework;
@@ -163,8 +161,10 @@ Result<SegmentCosts> price_candidates(const Choice& choice) {
   for (const Candidate& candidate : choice.candidates) {
     if (candidate.nanoseconds != never) plans.push_back(&candidate.plan);
   }
-  return price_segments(choice.problem, plans, choice.placed().placement, *choice.tools.timer,
-                        choice.tools.time_link);
+  SegmentCosts costs = TRY(price_segments(choice.problem, plans, choice.placed().placement,
+                                          *choice.tools.timer, choice.tools.time_link));
+  costs.boundaries = choice.tools.price_boundaries();
+  return costs;
 }
 
 /// Returns the plan's backends whose libraries it cannot run without.
@@ -199,23 +199,31 @@ const Candidate& find_best(const Choice& choice, Prefer prefer) {
 /// Way to place segments by cost, and to predict the time of a placement.
 struct Mixing {
   using Mix = std::optional<MixedPlacement>(const PlanningProblem& problem, const Placement& placed,
-                                            const SegmentCosts& costs, const BoundaryPrice& price);
+                                            const SegmentCosts& costs);
   using Predict = int64_t(const PlanningProblem& problem, const Placement& placement,
-                          const SegmentCosts& costs, const BoundaryPrice& price);
+                          const SegmentCosts& costs);
   Mix& mix;
   Predict& predict;
 };
 
+SegmentCosts raise_boundaries(SegmentCosts costs, int factor) {
+  for (BoundaryPrice& price : costs.boundaries) {
+    price.call *= factor;
+    price.per_byte *= factor;
+  }
+  return costs;
+}
+
 /// Returns the mixture or, where it exceeds a memory limit, the cheapest similar one that fits; nullopt if
 /// there is none.
-std::optional<MixedPlacement> keep_limits(Choice& choice, MixedPlacement mixed, const BoundaryPrice& price,
+std::optional<MixedPlacement> keep_limits(Choice& choice, MixedPlacement mixed, const SegmentCosts& costs,
                                           const Mixing& mixing) {
   const Result<Plan> plan = choice.tools.replan(mixed.placement);
   if (!plan || choice.fitter.fits(*plan).value_or(false)) return mixed;
-  const std::vector<Plan> fitting = choice.fitter.find(mixed.placement, choice.costs, 1);
+  const std::vector<Plan> fitting = choice.fitter.find(mixed.placement, costs, 1);
   if (fitting.empty()) return std::nullopt;
   mixed.placement = fitting[0].placement;
-  mixed.predicted = mixing.predict(choice.problem, mixed.placement, *choice.costs, price);
+  mixed.predicted = mixing.predict(choice.problem, mixed.placement, costs);
   return mixed;
 }
 
@@ -225,14 +233,14 @@ std::optional<MixedPlacement> keep_limits(Choice& choice, MixedPlacement mixed, 
 Status add_mixtures(Choice& choice, const Mixing& mixing) {
   constexpr int rounds = 3, steeper = 4;
   constexpr double error = 0.05;
-  BoundaryPrice price;
+  int steepness = 1;
   for (int round = 0; round < rounds; ++round) {
-    std::optional<MixedPlacement> mixed =
-        mixing.mix(choice.problem, choice.placed().placement, *choice.costs, price);
+    const SegmentCosts costs = raise_boundaries(*choice.costs, steepness);
+    std::optional<MixedPlacement> mixed = mixing.mix(choice.problem, choice.placed().placement, costs);
     const double enough =
         (1 - gain::promised) * static_cast<double>(find_best(choice, choice.tools.prefer).nanoseconds);
     const auto is_worth_it = [&] { return mixed && static_cast<double>(mixed->predicted) <= enough; };
-    if (is_worth_it()) mixed = keep_limits(choice, std::move(*mixed), price, mixing);
+    if (is_worth_it()) mixed = keep_limits(choice, std::move(*mixed), costs, mixing);
     if (!is_worth_it()) return {};
     Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
     if (!add_candidate(choice, std::move(candidate), std::move(mixed->placement))) return {};
@@ -242,12 +250,11 @@ Status add_mixtures(Choice& choice, const Mixing& mixing) {
         static_cast<double>(tried.nanoseconds) < (1 + error) * static_cast<double>(mixed->predicted);
     if (is_as_predicted) return {};
     if (correct_prices(choice.problem, tried.plan, *choice.tools.timer, *choice.costs)) {
-      tried.predicted = mixing.predict(choice.problem, tried.plan.placement, *choice.costs, price);
+      tried.predicted =
+          mixing.predict(choice.problem, tried.plan.placement, raise_boundaries(*choice.costs, steepness));
       continue;
     }
-    price.call *= steeper;
-    price.framework_call *= steeper;
-    price.per_byte *= steeper;
+    steepness *= steeper;
   }
   return {};
 }

@@ -51,6 +51,7 @@ struct PlanTools {
   std::vector<std::string> also;  // slots that must suffice to run, with a plan of their own if need be
   bool only_also = false;         // whether there are no alternatives but those
   TimeLink time_link;
+  std::function<std::vector<BoundaryPrice>()> price_boundaries;  // by target; set with a timer
   Replan replan;
   MemoryTools memory;              // absent if nothing is limited
   bool is_placement_kept = false;  // whether no node may move for want of memory

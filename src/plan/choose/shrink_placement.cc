@@ -6,6 +6,7 @@
 
 #include "base/byte_size.h"
 #include "graph/count_operations.h"
+#include "plan/costs/boundary_prices.h"
 #include "plan/partition/is_work.h"
 #include "plan/place/mix_backends.h"
 #include "plan/place/plan_candidates.h"
@@ -53,7 +54,7 @@ class PriceSearch {
   std::vector<Placement> run() {
     constexpr int most_rounds = 20;
     for (int round = 0; round < most_rounds; ++round) {
-      const std::optional<MixedPlacement> mixed = mix_backends(problem_, placed_, add_prices(), {});
+      const std::optional<MixedPlacement> mixed = mix_backends(problem_, placed_, add_prices());
       if (!mixed) break;
       if (round == 0) set_first_price(static_cast<double>(mixed->predicted));
       const auto uses = estimate(mixed->placement);
@@ -220,6 +221,7 @@ SegmentCosts guess_costs(const PlanningProblem& problem, const Placement& placed
     costs.segments.back().push_back(NodeId{i});
   }
   costs.links.assign(spaces, std::vector<Link>(spaces, Link{1'000'000, 1}));
+  for (const PlacementTarget& target : problem.targets) costs.boundaries.push_back(assumed_boundary(target));
   for (const std::vector<NodeId>& segment : costs.segments) {
     double own = 0;
     for (NodeId node : segment)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "plan/costs/boundary_prices.h"
 #include "plan/costs/find_segments.h"
 #include "plan/costs/plan_keys.h"
 #include "plan/costs/segment_times.h"
@@ -50,6 +51,7 @@ std::optional<PlanPrediction> predict_plan(const PlanningProblem& problem, const
     costs.times.emplace_back(problem.targets.size(), never)[target_of[s]] = row->second.timing.nanoseconds;
   }
   costs.links = known_links(problem, table);
+  costs.boundaries = known_boundaries(problem, conditions.threads, table);
   const int64_t total = price_placement(problem, placement, costs);
   if (total == never) return std::nullopt;
   return PlanPrediction{total, std::move(costs)};

@@ -13,16 +13,13 @@ constexpr uint32_t space_of(uint32_t target) { return target + 1; }
 
 class Mixer {
  public:
-  Mixer(const PlanningProblem& problem, const SegmentCosts& costs, const BoundaryPrice& price)
-      : problem_(problem), costs_(costs), price_(price) {}
+  Mixer(const PlanningProblem& problem, const SegmentCosts& costs) : problem_(problem), costs_(costs) {}
 
   MeasuredCosts measured() const {
     MeasuredCosts measured;
     const auto targets = static_cast<uint32_t>(problem_.targets.size());
-    for (uint32_t t = 0; t < targets; ++t) {
-      const bool is_framework = problem_.targets[t].backend->info().needs_framework;
-      measured.targets.push_back({space_of(t), is_framework ? price_.framework_call : price_.call});
-    }
+    for (uint32_t t = 0; t < targets; ++t)
+      measured.targets.push_back({space_of(t), costs_.boundaries[t].call});
     measured.links.assign(targets + 1, std::vector<Link>(targets + 1));
     for (uint32_t from = 0; from <= targets; ++from) {
       for (uint32_t to = 0; to <= targets; ++to) measured.links[from][to] = link(from, to);
@@ -50,7 +47,7 @@ class Mixer {
     const uint32_t from_memory = memory_of(from), to_memory = memory_of(to);
     Link link = from_memory == to_memory ? Link{0, 0} : costs_.links[from_memory][to_memory];
     if (from != 0 && to != 0 && backend_of(from) != backend_of(to))
-      link.nanoseconds_per_byte += price_.per_byte;
+      link.nanoseconds_per_byte += costs_.boundaries[to - 1].per_byte;
     return link;
   }
 
@@ -58,7 +55,6 @@ class Mixer {
 
   const PlanningProblem& problem_;
   const SegmentCosts& costs_;
-  const BoundaryPrice& price_;
 };
 
 /// Explains a move: "cheapest: 0.12 ms in onnxruntime@cpu, 0.3 ms in halide@cpu".
@@ -109,8 +105,8 @@ Executors list_executors(const PlanningProblem& problem) {
 }  // namespace
 
 std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const Placement& placed,
-                                           const SegmentCosts& costs, const BoundaryPrice& price) {
-  const Mixer mixer(problem, costs, price);
+                                           const SegmentCosts& costs) {
+  const Mixer mixer(problem, costs);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
   const CheapestPlacement cheapest = place_by_cost(graph_costs.costs);
   if (cheapest.cost.total() >= too_long) return std::nullopt;
@@ -120,8 +116,8 @@ std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const
 }
 
 std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem, const Placement& placed,
-                                                 const SegmentCosts& costs, const BoundaryPrice& price) {
-  const Mixer mixer(problem, costs, price);
+                                                 const SegmentCosts& costs) {
+  const Mixer mixer(problem, costs);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
   const ScheduledPlacement scheduled = schedule_placement(graph_costs.costs, list_executors(problem));
   if (scheduled.length == never) return std::nullopt;
@@ -131,16 +127,16 @@ std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem,
   return mixed;
 }
 
-int64_t price_placement(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
-                        const BoundaryPrice& price) {
-  const Mixer mixer(problem, costs, price);
+int64_t price_placement(const PlanningProblem& problem, const Placement& placement,
+                        const SegmentCosts& costs) {
+  const Mixer mixer(problem, costs);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
   return cost_of(graph_costs.costs, targets_of_atoms(graph_costs, placement)).total();
 }
 
-int64_t price_schedule(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
-                       const BoundaryPrice& price) {
-  const Mixer mixer(problem, costs, price);
+int64_t price_schedule(const PlanningProblem& problem, const Placement& placement,
+                       const SegmentCosts& costs) {
+  const Mixer mixer(problem, costs);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
   std::vector<uint32_t> rank(placement.rank.empty() ? 0 : graph_costs.costs.times.size());
   for (size_t node = 0; node < placement.rank.size(); ++node)
@@ -150,7 +146,7 @@ int64_t price_schedule(const PlanningProblem& problem, const Placement& placemen
 }
 
 std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
-                                              const SegmentCosts& costs, const BoundaryPrice& price) {
+                                              const SegmentCosts& costs) {
   const auto target_of = [&](const std::vector<NodeId>& segment) {
     return placement.target[index(segment[0])];
   };
@@ -159,7 +155,7 @@ std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, co
     int64_t& time = known.times[s][target_of(known.segments[s])];
     if (time >= too_long) time = 0;
   }
-  const Mixer mixer(problem, known, price);
+  const Mixer mixer(problem, known);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
   const std::vector<uint32_t> now = targets_of_atoms(graph_costs, placement);
   const int64_t total = cost_of(graph_costs.costs, now).total();

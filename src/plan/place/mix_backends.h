@@ -7,13 +7,6 @@
 
 namespace intarsia {
 
-/// Price of a boundary between two regions.
-struct BoundaryPrice {
-  int64_t call = 2000;             // nanoseconds of a region's step
-  int64_t framework_call = 10000;  // nanoseconds of a framework region's step, which wakes threads of its own
-  double per_byte = 0.2;           // nanoseconds: values change layout for the next region, and leave caches
-};
-
 struct MixedPlacement {
   Placement placement;
   int64_t predicted = never;  // nanoseconds of a run
@@ -22,26 +15,25 @@ struct MixedPlacement {
 /// Places segments by cost, starting from `placed`; the reasons of nodes that go elsewhere state the times.
 /// Returns nullopt if no placement can run.
 std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const Placement& placed,
-                                           const SegmentCosts& costs, const BoundaryPrice& price);
+                                           const SegmentCosts& costs);
 
 /// Places segments for executors that work side by side (schedule_placement.h), and predicts the time until
 /// all are done. Returns nullopt if no placement can run.
 std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem, const Placement& placed,
-                                                 const SegmentCosts& costs, const BoundaryPrice& price);
+                                                 const SegmentCosts& costs);
 
 /// Returns the time of the segments where `placement` has them, copies and boundaries included; `never` if it
 /// cannot run, or something is not known.
-int64_t price_placement(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
-                        const BoundaryPrice& price = {});
+int64_t price_placement(const PlanningProblem& problem, const Placement& placement,
+                        const SegmentCosts& costs);
 
 /// Returns the time of the segments with executors that work side by side.
-int64_t price_schedule(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
-                       const BoundaryPrice& price);
+int64_t price_schedule(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs);
 
 /// Returns, by [segment][target], how many nanoseconds longer a run would take with the segment there and all
 /// others where `placement` has them, copies and boundaries included; negative if shorter, `never` if it is
 /// there already, or something is not known.
 std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
-                                              const SegmentCosts& costs, const BoundaryPrice& price = {});
+                                              const SegmentCosts& costs);
 
 }  // namespace intarsia

@@ -1,0 +1,120 @@
+#include "compile/measure_boundaries.h"
+
+#include <algorithm>
+
+#include "compile/measure_plans.h"
+#include "plan/costs/boundary_prices.h"
+#include "plan/partition/insert_copies.h"
+#include "plan/partition/partition_graph.h"
+
+namespace intarsia {
+namespace {
+
+constexpr int turns = 4;                                   // regions of each target
+constexpr int64_t channels = 64, few = 1, many = 56 * 56;  // sizes of a value
+
+/// Makes a chain of Transposes between [channels, pixels] and [pixels, channels].
+Graph make_chain(size_t length, int64_t pixels) {
+  Graph graph;
+  graph.opsets = {{"", 18}};
+  const auto type = [&](bool is_swapped) {
+    return ValueType{DType::f32, is_swapped ? SymbolicShape{Dim(pixels), Dim(channels)}
+                                            : SymbolicShape{Dim(channels), Dim(pixels)}};
+  };
+  graph.inputs.push_back(graph.add_value("v0", type(false)));
+  for (size_t i = 0; i < length; ++i) {
+    Node node{
+        .name = fmt::format("transpose{}", i), .op = "Transpose", .version = 18, .inputs = {ValueId(i)}};
+    node.attributes.set("perm", std::vector<int64_t>{1, 0});
+    node.outputs = {graph.add_value(fmt::format("v{}", i + 1), type(i % 2 == 0))};
+    graph.add_node(std::move(node));
+  }
+  graph.outputs.push_back(ValueId(length));
+  return graph;
+}
+
+PlanningProblem problem_of_chain(const PlanningProblem& like, size_t length, int64_t pixels) {
+  PlanningProblem problem = like;
+  problem.graph = make_chain(length, pixels);
+  problem.memory_limits.clear();
+  return problem;
+}
+
+/// Places the nodes in turns, each a region of its own.
+Plan take_turns(const PlanningProblem& problem, const std::vector<uint32_t>& targets) {
+  const size_t nodes = problem.graph.nodes.size();
+  Plan plan{.placement = {.reason = std::vector<std::string>(nodes),
+                          .refusals = std::vector<std::vector<std::string>>(nodes)}};
+  std::vector<Region> regions;
+  for (size_t i = 0; i < nodes; ++i) {
+    plan.placement.target.push_back(targets[i % targets.size()]);
+    regions.push_back({plan.placement.target.back(), {NodeId(i)}});
+  }
+  plan.partition = number_regions(problem.graph, std::move(regions));
+  plan.steps = insert_copies(problem.graph, plan.partition, problem.space_of_target);
+  return plan;
+}
+
+/// Measures the nanoseconds of a region of each of `targets`, its step included.
+Result<std::vector<int64_t>> time_turns(RegionCompiler& compiler, const std::vector<uint32_t>& targets,
+                                        int64_t pixels) {
+  const PlanningProblem problem = problem_of_chain(compiler.problem(), turns * targets.size(), pixels);
+  RefusedRegions refused;
+  RegionCompiler of_chain(problem, compiler.request(), compiler.services(), {}, refused);
+  const Plan plan = take_turns(problem, targets);
+  const PlanTimes times = TRY(TRY(measure_plans({&plan}, of_chain)).front());
+  int64_t in_regions = 0;
+  for (const Timing& region : times.regions) in_regions += region.nanoseconds;
+  const auto regions = static_cast<int64_t>(times.regions.size());
+  const int64_t step = std::max<int64_t>(times.whole.nanoseconds - in_regions, 0) / regions;
+  std::vector<int64_t> middle;
+  for (size_t t = 0; t < targets.size(); ++t) {
+    std::vector<int64_t> of_target;
+    for (size_t r = t; r < times.regions.size(); r += targets.size())
+      of_target.push_back(times.regions[r].nanoseconds);
+    std::ranges::nth_element(of_target, of_target.begin() + turns / 2);
+    middle.push_back(of_target[turns / 2] + step);
+  }
+  return middle;
+}
+
+/// Checks whether the target runs here, in the host's memory, and takes the nodes of a chain.
+bool can_be_measured(const PlanningProblem& problem, uint32_t target, const Graph& chain) {
+  const PlacementTarget& at = problem.targets[target];
+  const bool is_here = problem.space_of_target[target] == host_memory &&
+                       problem.slots[at.slot].declared_times.empty() && !at.backend->info().is_plugin;
+  return is_here && at.backend->supports(chain, NodeId(0), at.device).yes;
+}
+
+/// Measures the price of a boundary of each of `targets`.
+Result<std::vector<BoundaryPrice>> measure(RegionCompiler& compiler, const std::vector<uint32_t>& targets) {
+  const std::vector<int64_t> calls = TRY(time_turns(compiler, targets, few)),
+                             transfers = TRY(time_turns(compiler, targets, many));
+  constexpr double bytes = channels * (many - few) * sizeof(float);
+  std::vector<BoundaryPrice> prices;
+  for (size_t t = 0; t < targets.size(); ++t)
+    prices.push_back({calls[t], static_cast<double>(std::max<int64_t>(transfers[t] - calls[t], 0)) / bytes});
+  return prices;
+}
+
+}  // namespace
+
+std::vector<BoundaryPrice> price_boundaries(RegionCompiler& compiler) {
+  const PlanningProblem& problem = compiler.problem();
+  const int threads = compiler.request().threads;
+  CostTable& table = *compiler.tuning().costs();
+  const Graph chain = make_chain(1, few);
+  std::vector<uint32_t> unknown;
+  for (uint32_t target = 0; target < problem.targets.size(); ++target)
+    if (!find_boundary(problem, target, threads, table) && can_be_measured(problem, target, chain))
+      unknown.push_back(target);
+  if (!unknown.empty()) {
+    if (const auto prices = measure(compiler, unknown)) {
+      for (size_t t = 0; t < unknown.size(); ++t)
+        add_boundary(problem, unknown[t], threads, (*prices)[t], table);
+    }
+  }
+  return known_boundaries(problem, threads, table);
+}
+
+}  // namespace intarsia
