@@ -55,27 +55,33 @@ Plan take_turns(const PlanningProblem& problem, const std::vector<uint32_t>& tar
   return plan;
 }
 
-/// Measures the nanoseconds of a region of each of `targets`, its step included.
-Result<std::vector<int64_t>> time_turns(RegionCompiler& compiler, const std::vector<uint32_t>& targets,
-                                        int64_t pixels) {
+/// Times of a region of each target, its step included.
+struct TurnTimes {
+  std::vector<int64_t> nanoseconds;
+  bool is_disturbed = false;
+};
+
+Result<TurnTimes> time_turns(RegionCompiler& compiler, const std::vector<uint32_t>& targets, int64_t pixels) {
   const PlanningProblem problem = problem_of_chain(compiler.problem(), turns * targets.size(), pixels);
   RefusedRegions refused;
   RegionCompiler of_chain(problem, compiler.request(), compiler.services(), {}, refused);
   const Plan plan = take_turns(problem, targets);
   const PlanTimes times = TRY(TRY(measure_plans({&plan}, of_chain)).front());
+  if (times.regions.size() != plan.partition.regions.size()) return fail("regions were not timed");
   int64_t in_regions = 0;
-  for (const Timing& region : times.regions) in_regions += region.nanoseconds;
-  const auto regions = static_cast<int64_t>(times.regions.size());
-  const int64_t step = std::max<int64_t>(times.whole.nanoseconds - in_regions, 0) / regions;
-  std::vector<int64_t> middle;
+  for (const Timing& region : times.regions) in_regions = add_times(in_regions, region.nanoseconds);
+  if (in_regions >= too_long || times.whole.nanoseconds >= too_long) return fail("the chain takes too long");
+  const int64_t step =
+      std::max<int64_t>(times.whole.nanoseconds - in_regions, 0) / static_cast<int64_t>(times.regions.size());
+  TurnTimes result{.is_disturbed = times.whole.is_disturbed};
   for (size_t t = 0; t < targets.size(); ++t) {
     std::vector<int64_t> of_target;
     for (size_t r = t; r < times.regions.size(); r += targets.size())
       of_target.push_back(times.regions[r].nanoseconds);
     std::ranges::nth_element(of_target, of_target.begin() + turns / 2);
-    middle.push_back(of_target[turns / 2] + step);
+    result.nanoseconds.push_back(of_target[turns / 2] + step);
   }
-  return middle;
+  return result;
 }
 
 /// Checks whether the target runs here, in the host's memory, and takes the nodes of a chain.
@@ -86,15 +92,22 @@ bool can_be_measured(const PlanningProblem& problem, uint32_t target, const Grap
   return is_here && at.backend->supports(chain, NodeId(0), at.device).yes;
 }
 
-/// Measures the price of a boundary of each of `targets`.
-Result<std::vector<BoundaryPrice>> measure(RegionCompiler& compiler, const std::vector<uint32_t>& targets) {
-  const std::vector<int64_t> calls = TRY(time_turns(compiler, targets, few)),
-                             transfers = TRY(time_turns(compiler, targets, many));
+/// Measures the prices of boundaries of `targets` into `prices`; keeps them unless other processes took
+/// cores.
+Status measure(RegionCompiler& compiler, const std::vector<uint32_t>& targets,
+               std::vector<BoundaryPrice>& prices) {
+  const TurnTimes calls = TRY(time_turns(compiler, targets, few)),
+                  transfers = TRY(time_turns(compiler, targets, many));
   constexpr double bytes = channels * (many - few) * sizeof(float);
-  std::vector<BoundaryPrice> prices;
-  for (size_t t = 0; t < targets.size(); ++t)
-    prices.push_back({calls[t], static_cast<double>(std::max<int64_t>(transfers[t] - calls[t], 0)) / bytes});
-  return prices;
+  for (size_t t = 0; t < targets.size(); ++t) {
+    const int64_t call = calls.nanoseconds[t], more = transfers.nanoseconds[t] - call;
+    BoundaryPrice& price = prices[targets[t]];
+    price = {call, static_cast<double>(std::max<int64_t>(more, 0)) / bytes};
+    if (calls.is_disturbed || transfers.is_disturbed) continue;
+    add_boundary(compiler.problem(), targets[t], compiler.request().threads, price,
+                 *compiler.tuning().costs());
+  }
+  return {};
 }
 
 }  // namespace
@@ -108,13 +121,10 @@ std::vector<BoundaryPrice> price_boundaries(RegionCompiler& compiler) {
   for (uint32_t target = 0; target < problem.targets.size(); ++target)
     if (!find_boundary(problem, target, threads, table) && can_be_measured(problem, target, chain))
       unknown.push_back(target);
-  if (!unknown.empty()) {
-    if (const auto prices = measure(compiler, unknown)) {
-      for (size_t t = 0; t < unknown.size(); ++t)
-        add_boundary(problem, unknown[t], threads, (*prices)[t], table);
-    }
-  }
-  return known_boundaries(problem, threads, table);
+  std::vector<BoundaryPrice> prices = known_boundaries(problem, threads, table);
+  // What cannot be measured, or not now, keeps its assumed price.
+  if (!unknown.empty()) static_cast<void>(measure(compiler, unknown, prices));
+  return prices;
 }
 
 }  // namespace intarsia

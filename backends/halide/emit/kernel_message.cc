@@ -260,9 +260,12 @@ std::string encode_reply(const CodegenReply& reply) {
 }
 
 CodegenReply decode_reply(const std::string& bytes) {
+  const msg::Reply* table = find_table<msg::Reply>(as_bytes(bytes));
+  if (table == nullptr) return fail("the reply is damaged");
   msg::ReplyT from;
-  flatbuffers::GetRoot<msg::Reply>(bytes.data())->UnPackTo(&from);
+  table->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
+  if (from.output == nullptr) return fail("the reply has no output");
   return EmittedKernel{from.symbol, std::string(from.object.begin(), from.object.end()), decode(*from.output),
                        from.scratch_bytes, from.in_place};
 }

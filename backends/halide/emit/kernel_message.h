@@ -18,9 +18,10 @@ struct CodegenRequest {
 using CodegenReply = Result<EmittedKernel>;
 
 std::string encode_request(const CodegenRequest& request);
-/// Decodes a request. `bytes` come from encode_request of this build; likewise for replies.
+/// Decodes a request. `bytes` come from encode_request of this build.
 Result<CodegenRequest> decode_request(const std::string& bytes);
 std::string encode_reply(const CodegenReply& reply);
+/// Decodes a reply, of a worker or of the code cache. Errors: the worker's, or the bytes are damaged.
 CodegenReply decode_reply(const std::string& bytes);
 
 }  // namespace intarsia::halide

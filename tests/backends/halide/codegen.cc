@@ -111,6 +111,19 @@ TEST(HalideCodegen, TheLastAlternativeIsPlainCodeInOneThread) {
   EXPECT_EQ(plain.threads, 1);
 }
 
+TEST(HalideCodegen, DamagedRepliesAreErrors) {
+  halide::EmittedKernel kernel;
+  kernel.symbol = "symbol", kernel.object_file = "object";
+  const std::string reply = halide::encode_reply(kernel);
+  ASSERT_TRUE(halide::decode_reply(reply));
+  for (size_t size = 0; size < reply.size(); ++size) {
+    const halide::CodegenReply part = halide::decode_reply(reply.substr(0, size));
+    EXPECT_TRUE(!part || part->object_file == "object") << size;  // the last bytes may be padding
+    EXPECT_FALSE(part && size < reply.size() / 2) << size;
+  }
+  EXPECT_EQ(halide::decode_reply(halide::encode_reply(fail("why"))).error().message, "why");
+}
+
 TEST(HalideCodegen, CodeOfAnEarlierCompileIsReused) {
   const test::TestFolder folder;
   CodeCache cache(folder.path().string());
