@@ -8,7 +8,7 @@
 
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/ops.h"
-#include "tensorflow/c/tensor.h"
+#include "tensorflow/c/tf_tensor.h"
 
 namespace {
 
