@@ -110,7 +110,7 @@ Result<bool> put_lighter_loop(Writing& state, const NodeDef& node) {
   }
   for (const FunctionDef& function : lighter->functions)
     state.functions.insert(TRY(write_function(function)));
-  collect_library(state, library_of(node.attributes));  // functions that these call
+  collect_library(state, library_of(node.attributes));  // functions that the loop calls
   lighter->loop.name = name;
   lighter->loop.attributes.erase(library_attribute);
   state.out.add_message(graph_def::node,

@@ -71,7 +71,7 @@ class PlanTimer {
     size_t number;  // 0 for the first
     CostKey key;
     std::vector<CostKey> regions;
-    bool can_run = true;  // whether it can, as far as is known
+    bool can_run = true;  // whether the plan runs, as far as is known
   };
   struct SegmentedPlan {
     const Plan& plan;

@@ -10,7 +10,7 @@ namespace intarsia {
 /// Limits of what is enumerated.
 struct IdealsEffort {
   size_t ideals = 60'000;       // sets of nodes that contain what their nodes depend on
-  size_t stages = 100'000'000;  // pairs of them that one stage lies between
+  size_t stages = 100'000'000;  // pairs of ideals that one stage lies between
 };
 
 /// Finds the split with the smallest load, by dynamic programming over ideals (Tarnawski et al., 2020,
