@@ -15,7 +15,7 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
       progress_(std::move(progress)),
       refused_(refused),
       tuning_(request, services),
-      code_cache_(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder) {
+      code_cache_(cache_folder(request.cache_folder)) {
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
   options_.prefers_size = request.prefers_size;

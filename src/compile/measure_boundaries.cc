@@ -34,10 +34,11 @@ Graph make_chain(size_t length, int64_t pixels) {
 }
 
 PlanningProblem problem_of_chain(const PlanningProblem& like, size_t length, int64_t pixels) {
-  PlanningProblem problem = like;
-  problem.graph = make_chain(length, pixels);
-  problem.memory_limits.clear();
-  return problem;
+  return {.graph = make_chain(length, pixels),
+          .slots = like.slots,
+          .spaces = like.spaces,
+          .targets = like.targets,
+          .space_of_target = like.space_of_target};
 }
 
 /// Places the nodes in turns, each a region of its own.
@@ -118,10 +119,12 @@ std::vector<BoundaryPrice> price_boundaries(RegionCompiler& compiler) {
   CostTable& table = *compiler.tuning().costs();
   const Graph chain = make_chain(1, few);
   std::vector<uint32_t> unknown;
-  for (uint32_t target = 0; target < problem.targets.size(); ++target)
-    if (!find_boundary(problem, target, threads, table) && can_be_measured(problem, target, chain))
-      unknown.push_back(target);
-  std::vector<BoundaryPrice> prices = known_boundaries(problem, threads, table);
+  std::vector<BoundaryPrice> prices;
+  for (uint32_t target = 0; target < problem.targets.size(); ++target) {
+    const std::optional<BoundaryPrice> known = find_boundary(problem, target, threads, table);
+    prices.push_back(known.value_or(assumed_boundary(problem.targets[target])));
+    if (!known && can_be_measured(problem, target, chain)) unknown.push_back(target);
+  }
   // What cannot be measured, or not now, keeps its assumed price.
   if (!unknown.empty()) static_cast<void>(measure(compiler, unknown, prices));
   return prices;

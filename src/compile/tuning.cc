@@ -30,7 +30,7 @@ Tuning::Tuning(const CompileRequest& request, const CompileServices& services)
   else if (!runs_here(request.cpu))
     disabled_reason_ = fmt::format("code for {} cannot run here", request.cpu);
   if (!disabled_reason_.empty()) return;
-  costs_.emplace(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder);
+  costs_.emplace(cache_folder(request.cache_folder));
   tuner_.effort = request.tune;
   tuner_.costs = &*costs_;
   tuner_.probe = [this] { return probe(); };

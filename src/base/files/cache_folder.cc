@@ -12,4 +12,6 @@ std::string user_cache_folder() {
   return {};
 }
 
+std::string cache_folder(const std::string& asked) { return asked.empty() ? user_cache_folder() : asked; }
+
 }  // namespace intarsia
