@@ -23,7 +23,7 @@ endfunction()
 
 # A layer of the design is a folder and a static library of all .cc files in it.
 #   intarsia_layer(graph DEPENDS base)
-# RUNS_MODELS: runs within programs, so it is optimized more.
+# RUNS_MODELS: part of the run half, so it is optimized more and is in libintarsia.so as a whole.
 function(intarsia_layer name)
   cmake_parse_arguments(ARG "RUNS_MODELS" "FOLDER" "DEPENDS;SOURCES" ${ARGN})
   if(NOT ARG_FOLDER)
@@ -48,5 +48,8 @@ function(intarsia_layer name)
       set(level -O2)
     endif()
     precompile_headers(intarsia_${name} ${level})
+    if(ARG_RUNS_MODELS)
+      set_property(GLOBAL APPEND PROPERTY INTARSIA_RUN_HALF $<TARGET_OBJECTS:intarsia_${name}>)
+    endif()
   endif()
 endfunction()

@@ -375,8 +375,7 @@ INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_devi
 
 /* ---- Plug-ins: devices of your own (plugin.h) ----
  * Plug-ins that the environment variable INTARSIA_PLUGINS names, as paths separated by colons, are loaded
- * when the library first needs them. libintarsia_compile.so has a list of its own
- * (intarsia_compile_load_plugin).
+ * when the library first needs them.
  */
 
 /* Opens a plug-in's library and adds its devices to those of this process, and its backend to those that can

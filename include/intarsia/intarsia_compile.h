@@ -1,6 +1,7 @@
 /* Intarsia: compile models from C. The library is libintarsia_compile.so; errors, tensors, strings and the
  * rules for every call are those of intarsia.h (libintarsia.so). intarsia_compile.hpp is the C++ wrapper,
- * which opens the library on first use.
+ * which opens the library on first use. It needs libintarsia.so of the same version, and shares that one's
+ * thread pools, opened devices and plug-ins (intarsia_load_plugin).
  *
  * Results are JSON texts, described in docs/json.md. The caller owns a returned text and frees it with
  * intarsia_text_release. Several threads may make the calls at once.
@@ -18,10 +19,6 @@ extern "C" {
 INTARSIA_EXPORT uint32_t intarsia_compile_api_version(void);
 
 INTARSIA_EXPORT void intarsia_text_release(char* text);
-
-/* Loads a plug-in like intarsia_load_plugin, for this library, which has a list of plug-ins of its own. Call
- * it before compiles and checks that use the plug-in's devices; intarsia_compile.hpp does. */
-INTARSIA_EXPORT intarsia_error* intarsia_compile_load_plugin(const char* path);
 
 /* List of zero-terminated strings; all zero is the empty list. */
 typedef struct intarsia_strings {

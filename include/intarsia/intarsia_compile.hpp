@@ -11,7 +11,6 @@
 #include <intarsia/intarsia_compile.h>
 #include <intarsia/intarsia.hpp>
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -146,11 +145,11 @@ class Peer;
 /// The library libintarsia_compile.so, opened once per process. Texts are the JSON objects of docs/json.md.
 class Compiler {
  public:
-  /// Returns the compiler, with the plug-ins that were loaded before the call. The library is searched for
-  /// next to libintarsia.so, then by the loader's rules. Throws if it is missing or has another version.
+  /// Returns the compiler, which has the devices, plug-ins and threads of libintarsia.so. The library is
+  /// searched for next to that one, then by the loader's rules. Throws if it is missing or has another
+  /// version.
   static const Compiler& get() {
     static const Compiler compiler;
-    compiler.load_plugins();
     return compiler;
   }
 
@@ -264,15 +263,6 @@ class Compiler {
     find(library, "intarsia_peer_output", peer_output_);
     find(library, "intarsia_backends", backends_);
     find(library, "intarsia_pass_names", pass_names_);
-    find(library, "intarsia_compile_load_plugin", load_plugin_);
-  }
-
-  /// Loads the plug-ins that libintarsia, which has a list of its own, has loaded since the last call.
-  void load_plugins() const {
-    const size_t count = intarsia_plugin_count();
-    if (plugin_count_ == count) return;
-    for (const Plugin& plugin : plugins()) detail::check(load_plugin_(plugin.path.c_str()));
-    plugin_count_ = count;
   }
 
   /// Opens the library, which stays open until the process ends.
@@ -291,8 +281,14 @@ class Compiler {
     const char* reason = folder.empty() ? nullptr : dlerror();
     const std::string own_folder = reason == nullptr ? "" : reason;
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    throw Error("compiling needs " + name + ", which cannot be opened (" +
-                    (own_folder.empty() ? dlerror() : own_folder) + "); programs run without it",
+    const std::string why = own_folder.empty() ? dlerror() : own_folder;
+    // The version of what only libraries of one release share (registry/run_exports.map.in).
+    if (why.find("INTARSIA_PRIVATE_") != std::string::npos) {
+      throw Error(name + " and libintarsia.so are of different releases (" + why +
+                      "): install both libraries of one release",
+                  INTARSIA_ERROR_VERSION);
+    }
+    throw Error("compiling needs " + name + ", which cannot be opened (" + why + "); programs run without it",
                 INTARSIA_ERROR_NOT_FOUND);
   }
 
@@ -334,8 +330,6 @@ class Compiler {
   decltype(&intarsia_peer_output) peer_output_ = nullptr;
   decltype(&intarsia_backends) backends_ = nullptr;
   decltype(&intarsia_pass_names) pass_names_ = nullptr;
-  decltype(&intarsia_compile_load_plugin) load_plugin_ = nullptr;
-  mutable std::atomic<size_t> plugin_count_{0};  // plug-ins that this library was given
   friend class Peer;
 };
 

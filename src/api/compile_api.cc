@@ -27,7 +27,6 @@
 #include "measure/time_kernels.h"
 #include "measure/time_link.h"
 #include "measure/time_programs.h"
-#include "plugin/loaded_plugins.h"
 #include "program/read_program.h"
 #include "report/report.h"
 #include "target/absent_target.h"
@@ -273,12 +272,6 @@ using namespace intarsia;
 using namespace intarsia::api;
 
 uint32_t intarsia_compile_api_version(void) { return INTARSIA_API_VERSION; }
-intarsia_error* intarsia_compile_load_plugin(const char* path) {
-  return guarded([&]() -> Status {
-    if (path == nullptr) return fail("intarsia_compile_load_plugin got a null pointer");
-    return load_plugin(path);
-  });
-}
 
 void intarsia_text_release(char* text) { std::free(text); }
 

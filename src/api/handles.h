@@ -33,7 +33,7 @@ struct intarsia_profile {
 namespace intarsia::api {
 
 /// Error that is returned when there is no memory for another.
-inline intarsia_error no_memory_for_error{"out of memory", ErrorKind::out_of_memory, true};
+extern intarsia_error no_memory_for_error;
 
 /// Returns a C++ error as a C one; null when the status is good. No exception leaves the library: running out
 /// of memory is an error like any other.

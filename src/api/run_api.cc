@@ -48,6 +48,8 @@ struct FunctionBoundary {
   }
 };
 
+intarsia_error no_memory_for_error{"out of memory", ErrorKind::out_of_memory, true};
+
 }  // namespace intarsia::api
 
 struct intarsia_session {

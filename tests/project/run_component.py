@@ -65,6 +65,21 @@ def test_compiling_is_an_error_that_says_what_is_missing(prefix, program, tmp_pa
     assert done.stderr.endswith("; programs run without it\n") and not list(tmp_path.iterdir())
 
 
+def test_the_compile_half_of_another_release_is_an_error(prefix, program, tmp_path):
+    shutil.copytree(prefix, tmp_path / "usr")
+    other = (
+        (BUILD / "lib/libintarsia_compile.so")
+        .read_bytes()
+        .replace(b"INTARSIA_PRIVATE_0", b"INTARSIA_PRIVATE_9")
+    )
+    (tmp_path / "usr/lib/libintarsia_compile.so").write_bytes(other)
+    done = run(tmp_path / "usr/bin/intarsia", "compile", program / "small.onnx", status=1, cwd=tmp_path)
+    assert done.stderr.startswith(
+        "error: libintarsia_compile.so and libintarsia.so are of different releases"
+    )
+    assert done.stderr.endswith("install both libraries of one release\n")
+
+
 def copy_with_libraries(file, root, place):
     """Into a root: a file, and the libraries that it needs, where the loader finds them."""
     shutil.copytree(file, root / place) if file.is_dir() else shutil.copy(file, root / place)
