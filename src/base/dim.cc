@@ -381,6 +381,8 @@ bool provably_greater(const Dim& a, const Dim& b) {
   return above_one.is_known() && is_at_least(above_one.polynomial(), constant(0));
 }
 
+bool provably_nonnegative(const Dim& a) { return a.is_known() && is_nonnegative(a.polynomial()); }
+
 Dim smaller_of(const Dim& a, const Dim& b) { return Dim::extreme(a, b, false); }
 Dim larger_of(const Dim& a, const Dim& b) { return Dim::extreme(a, b, true); }
 

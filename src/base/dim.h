@@ -60,6 +60,7 @@ class Dim {
   friend Dim smaller_of(const Dim& a, const Dim& b);
   friend Dim larger_of(const Dim& a, const Dim& b);
   friend bool provably_greater(const Dim& a, const Dim& b);
+  friend bool provably_nonnegative(const Dim& a);
 
   /// Prints "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)" or "?", with symbols by `print_symbol`.
   std::string print(const std::function<std::string(const std::string&)>& print_symbol) const;
@@ -85,6 +86,9 @@ inline bool provably_equal(const Dim& a, const Dim& b) { return a.is_known() && 
 
 /// Checks whether a >= b for all symbol values of 1 or more, but not always a == b; false if not known.
 bool provably_greater(const Dim& a, const Dim& b);
+
+/// Checks whether a >= 0 for all values of the symbols; false if that is not known.
+bool provably_nonnegative(const Dim& a);
 
 /// Returns a / b rounded up, for positive b.
 inline Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - 1, b); }

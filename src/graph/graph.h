@@ -30,6 +30,9 @@ struct ValueType {
   std::optional<SymbolicShape> shape;
   bool opaque = false;
   std::string encoded;
+  /// Elements of an integer or boolean scalar or vector that is computed from sizes, as far as they are
+  /// known; absent for all other values.
+  std::optional<std::vector<Dim>> elements = {};
   bool operator==(const ValueType&) const = default;
 
   /// Returns the sizes if all are numbers.
@@ -38,7 +41,7 @@ struct ValueType {
   std::optional<uint64_t> fixed_bytes() const;
 };
 
-/// Prints "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque".
+/// Prints "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque". Elements are left out.
 std::string print_type(const ValueType& type);
 
 struct FoldedNode;

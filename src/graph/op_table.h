@@ -9,6 +9,9 @@
 
 namespace intarsia {
 
+/// Limit of shape arithmetic: tensors with more elements are data.
+inline constexpr int64_t most_elements = 64;
+
 /// View of a node for a shape rule, which reads inputs and sets outputs. Input accessors accept any index: an
 /// absent input has no type and no constant.
 class ShapeContext {
@@ -31,9 +34,13 @@ class ShapeContext {
   const SymbolicShape* shape(size_t input) const;
   /// Returns the input's value; null unless it is known at compile time.
   const Tensor* constant(size_t input) const;
-  /// Returns the input's value as numbers (i32 or i64 tensors), the usual form of axes, shapes, starts,
-  /// repeats.
-  std::optional<std::vector<int64_t>> constant_ints(size_t input) const;
+  /// Returns the elements of an i32 or i64 input if all are known numbers, the usual form of axes and steps.
+  std::optional<std::vector<int64_t>> known_ints(size_t input) const;
+  /// Returns the elements of an integer or boolean input as sizes, which may be expressions or unknown, the
+  /// usual form of shapes, starts and repeats; nullopt if nothing is known, or the tensor is large.
+  std::optional<std::vector<Dim>> elements(size_t input) const;
+  /// Returns an output's shape as set before; null if the rank is unknown or the output is absent.
+  const SymbolicShape* output_shape(size_t output) const;
 
   /// Sets an output's type. Without `shape` its rank is unknown. Absent outputs are ignored.
   void set_output(size_t output, DType dtype, std::optional<SymbolicShape> shape = std::nullopt);

@@ -38,16 +38,16 @@ Status scale_dims(SymbolicShape& shape, const std::vector<int64_t>& axes, const 
 }
 
 /// Scales all listed axes by the same factor, the smallest or largest one requested.
-void keep_aspect_ratio(SymbolicShape& shape, const std::vector<int64_t>& axes,
-                       const std::vector<int64_t>& sizes, bool smaller) {
+void keep_aspect_ratio(SymbolicShape& shape, const std::vector<int64_t>& axes, const SymbolicShape& sizes,
+                       bool smaller) {
   double scale = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Dim& dim = shape[static_cast<size_t>(axes[i])];
-    if (!dim.is_number() || dim == 0) {
+    if (!dim.is_number() || dim == 0 || !sizes[i].is_number()) {
       for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = Dim::unknown();
       return;
     }
-    const double own = static_cast<double>(sizes[i]) / static_cast<double>(dim.number());
+    const double own = static_cast<double>(sizes[i].number()) / static_cast<double>(dim.number());
     scale = i == 0 ? own : smaller ? std::min(scale, own) : std::max(scale, own);
   }
   for (int64_t axis : axes) {
@@ -70,18 +70,18 @@ Status resize_dims(ShapeContext& context, SymbolicShape& shape, const std::vecto
   if (context.version() < 11 || !context.has_input(3)) {
     return axes.empty() ? Status() : fail("neither scales nor sizes are given");
   }
-  const std::optional<std::vector<int64_t>> sizes = context.constant_ints(3);
+  const std::optional<SymbolicShape> sizes = context.elements(3);
   if (!sizes) {
     forget();
     return {};
   }
   if (sizes->size() != axes.size()) return fail("{} sizes for {} axes", sizes->size(), axes.size());
-  for (int64_t size : *sizes) {
-    if (size < 0) return fail("size {}", size);
+  for (const Dim& size : *sizes) {
+    if (size.is_number() && size.number() < 0) return fail("size {}", size.number());
   }
   const std::string policy = context.attributes().get_string("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch") {
-    for (size_t i = 0; i < axes.size(); ++i) shape[static_cast<size_t>(axes[i])] = Dim((*sizes)[i]);
+    for (size_t i = 0; i < axes.size(); ++i) shape[static_cast<size_t>(axes[i])] = (*sizes)[i];
   } else {
     keep_aspect_ratio(shape, axes, *sizes, policy == "not_larger");
   }

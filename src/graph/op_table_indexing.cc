@@ -62,7 +62,7 @@ Status one_hot(ShapeContext& context) {
   OptionalShape result = input_shape(context, 0);
   if (result) {
     const auto axis = TRY(normalize_axis(context.attributes().get_int("axis", -1), result->size() + 1));
-    const std::optional<int64_t> depth = constant_int(context, 1);
+    const std::optional<int64_t> depth = known_int(context, 1);
     if (depth && *depth < 0) return fail("depth is {}", *depth);
     result->insert(result->begin() + axis, depth ? Dim(*depth) : Dim::unknown());
   }

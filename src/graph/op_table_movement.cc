@@ -16,12 +16,12 @@ Result<Dim> divide_products(const Dim& whole, const Dim& part) {
 }
 
 /// Returns the sizes that Reshape asks for; 0 copies the input's, -1 stands for the remaining elements.
-Result<SymbolicShape> reshape_to(const SymbolicShape* from, const std::vector<int64_t>& wanted,
-                                 bool allow_zero) {
+Result<SymbolicShape> reshape_to(const SymbolicShape* from, const SymbolicShape& wanted, bool allow_zero) {
   SymbolicShape shape;
   std::optional<size_t> open;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] < -1) return fail("size {} in {}", wanted[i], print_shape(wanted));
+    if (wanted[i].is_number() && wanted[i].number() < -1)
+      return fail("size {} in {}", wanted[i].number(), print_shape(wanted));
     if (wanted[i] == -1) {
       if (open) return fail("more than one size is -1 in {}", print_shape(wanted));
       open = i;
@@ -32,7 +32,7 @@ Result<SymbolicShape> reshape_to(const SymbolicShape* from, const std::vector<in
       }
       shape.push_back(from != nullptr ? (*from)[i] : Dim::unknown());
     } else {
-      shape.push_back(Dim(wanted[i]));
+      shape.push_back(wanted[i]);
     }
   }
   const Dim whole = from != nullptr ? product_of_dims(*from, 0, from->size()) : Dim::unknown();
@@ -46,7 +46,7 @@ Result<SymbolicShape> reshape_to(const SymbolicShape* from, const std::vector<in
 }
 
 Status reshape(ShapeContext& context) {
-  const IntsArgument wanted = ints_argument(context, "shape", 1);
+  const SizesArgument wanted = sizes_argument(context, "shape", 1);
   if (!wanted.given) return fail("the shape is missing");
   if (wanted.values) {
     const bool allow_zero = context.attributes().get_int("allowzero", 0) != 0;
@@ -145,18 +145,21 @@ Status concat(ShapeContext& context) {
 /// Returns the sizes of the parts of an axis; unknown ones if the argument or the axis is unknown.
 Result<SymbolicShape> split_sizes(ShapeContext& context, const Dim& size) {
   const size_t count = context.output_count();
-  const IntsArgument given = ints_argument(context, "split", 1);
+  const SizesArgument given = sizes_argument(context, "split", 1);
   if (given.given && !given.values) return unknown_dims(count);
   if (given.given) {
     if (given.values->size() != count) return fail("{} parts for {} outputs", given.values->size(), count);
-    int64_t sum = 0;
-    for (int64_t part : *given.values) {
-      if (part < 0 || __builtin_add_overflow(sum, part, &sum)) return fail("a part of size {}", part);
+    Dim sum = 0;
+    for (const Dim& part : *given.values) {
+      const bool is_numbers = sum.is_number() && part.is_number();
+      if (is_numbers && (part.number() < 0 || !(sum + part).is_known()))
+        return fail("a part of size {}", part.number());
+      sum = sum + part;
     }
-    if (size.is_number() && size != sum) {
-      return fail("the parts add up to {}, the axis has size {}", sum, size.number());
+    if (size.is_number() && sum.is_number() && size != sum) {
+      return fail("the parts add up to {}, the axis has size {}", sum.number(), size.number());
     }
-    return to_symbolic(*given.values);
+    return *given.values;
   }
   const int64_t parts = context.attributes().get_int("num_outputs", static_cast<int64_t>(count));
   if (parts < 1 || static_cast<size_t>(parts) != count) {
@@ -195,32 +198,33 @@ Status expand(ShapeContext& context) {
 Status tile(ShapeContext& context) {
   const SymbolicShape* x = context.shape(0);
   if (x == nullptr) return set_shape(context, std::nullopt);
-  const std::optional<std::vector<int64_t>> repeats = context.constant_ints(1);
+  const std::optional<SymbolicShape> repeats = context.elements(1);
   if (!repeats) return set_shape(context, unknown_dims(x->size()));
   if (repeats->size() != x->size()) return fail("{} repeats for the rank {}", repeats->size(), x->size());
   SymbolicShape result;
   for (size_t i = 0; i < x->size(); ++i) {
-    if ((*repeats)[i] < 0) return fail("repeat {} is negative", (*repeats)[i]);
-    result.push_back((*x)[i] * (*repeats)[i]);
+    const Dim& repeat = (*repeats)[i];
+    if (repeat.is_number() && repeat.number() < 0) return fail("repeat {} is negative", repeat.number());
+    result.push_back((*x)[i] * repeat);
   }
   return set_shape(context, result);
 }
 
-/// Returns the number of elements that start:end takes of an axis whose size is not a number.
-Dim open_slice(int64_t start, int64_t end, const Dim& dim) {
+/// Returns the number of elements that start:end takes of an axis, where one of the three is not a number.
+/// Positions below 0 count from the end; unknown if the sign is.
+Dim open_slice(const Dim& start, const Dim& end, const Dim& dim) {
   constexpr int64_t all = 0x7fffffff;  // end of slices up to the end, or more
-  const auto position = [&](int64_t at) {
-    return at >= all ? dim : smaller_of(larger_of(at < 0 ? dim + at : at, 0), dim);
+  const auto position = [&](const Dim& at) {
+    if (at.is_number() && at.number() >= all) return dim;
+    if (provably_nonnegative(at)) return smaller_of(at, dim);
+    return provably_nonnegative(-1 - at) ? smaller_of(larger_of(dim + at, 0), dim) : Dim::unknown();
   };
   return larger_of(position(end) - position(start), 0);
 }
 
-/// Returns the number of elements that start:end:step takes of an axis, clamped as in numpy.
-Dim slice_size(int64_t start, int64_t end, int64_t step, const Dim& dim) {
+/// Returns the number of elements that start:end:step takes of an axis of known size, clamped as in numpy.
+Dim slice_numbers(int64_t start, int64_t end, int64_t step, const Dim& dim) {
   constexpr int64_t far = int64_t{1} << 60;
-  if (!dim.is_number()) {
-    return step == 1 ? open_slice(start, end, dim) : Dim::unknown();
-  }
   const int64_t size = dim.number();
   if (size == 0 || size > far) return size == 0 ? dim : Dim::unknown();
   step = std::clamp(step, -far, far);
@@ -232,13 +236,20 @@ Dim slice_size(int64_t start, int64_t end, int64_t step, const Dim& dim) {
   return Dim(length <= 0 ? 0 : (length - 1) / std::abs(step) + 1);
 }
 
+Dim slice_size(const Dim& start, const Dim& end, int64_t step, const Dim& dim) {
+  if (start.is_number() && end.is_number() && dim.is_number())
+    return slice_numbers(start.number(), end.number(), step, dim);
+  return step == 1 ? open_slice(start, end, dim) : Dim::unknown();
+}
+
 struct SliceArguments {
-  IntsArgument starts, ends, axes, steps;
+  SizesArgument starts, ends;
+  IntsArgument axes, steps;
 };
 
 Result<SymbolicShape> slice_known(const SliceArguments& arguments, const SymbolicShape& x) {
   const size_t count = arguments.axes.values->size();
-  const auto fits = [&](const IntsArgument& list) { return !list.values || list.values->size() == count; };
+  const auto fits = [&](const auto& list) { return !list.values || list.values->size() == count; };
   if (!fits(arguments.starts) || !fits(arguments.ends) || !fits(arguments.steps)) {
     return fail("starts, ends, axes and steps differ in length");
   }
@@ -259,7 +270,7 @@ Result<SymbolicShape> slice_known(const SliceArguments& arguments, const Symboli
 }
 
 Status slice(ShapeContext& context) {
-  SliceArguments arguments{ints_argument(context, "starts", 1), ints_argument(context, "ends", 2),
+  SliceArguments arguments{sizes_argument(context, "starts", 1), sizes_argument(context, "ends", 2),
                            ints_argument(context, "axes", 3), ints_argument(context, "steps", 4)};
   if (!arguments.starts.given || !arguments.ends.given) return fail("starts or ends are missing");
   const SymbolicShape* x = context.shape(0);
@@ -277,13 +288,13 @@ Status slice(ShapeContext& context) {
 
 Status pad(ShapeContext& context) {
   const SymbolicShape* x = context.shape(0);
-  const IntsArgument pads = ints_argument(context, "pads", 1);
+  const SizesArgument pads = sizes_argument(context, "pads", 1);
   if (!pads.given) return fail("pads are missing");
   if (x == nullptr) return set_shape(context, std::nullopt);
   std::vector<int64_t> axes;
   for (size_t i = 0; i < x->size(); ++i) axes.push_back(static_cast<int64_t>(i));
   if (context.has_input(3)) {
-    const std::optional<std::vector<int64_t>> given = context.constant_ints(3);
+    const std::optional<std::vector<int64_t>> given = context.known_ints(3);
     if (!given) return set_shape(context, unknown_dims(x->size()));
     axes = TRY(normalize_axes(*given, x->size()));
   }
@@ -297,13 +308,13 @@ Status pad(ShapeContext& context) {
       dim = Dim::unknown();
       continue;
     }
-    int64_t added = 0;
-    if (__builtin_add_overflow((*pads.values)[i], (*pads.values)[axes.size() + i], &added)) {
+    const Dim &before = (*pads.values)[i], &after = (*pads.values)[axes.size() + i];
+    const Dim added = before + after;
+    if (before.is_number() && after.is_number() && !added.is_number())
       return fail("pads of axis {} are absurd", axes[i]);
-    }
     const Dim size = dim + added;
-    if (dim.is_number() && (!size.is_number() || size.number() < 0))
-      return fail("pads {} for the axis {} of size {}", added, axes[i], dim.number());
+    if (dim.is_number() && added.is_number() && (!size.is_number() || size.number() < 0))
+      return fail("pads {} for the axis {} of size {}", added.number(), axes[i], dim.number());
     dim = size;
   }
   return set_shape(context, result);
@@ -361,13 +372,8 @@ Status shape_of(ShapeContext& context) {
     context.set_output(0, DType::i64, unknown_dims(1));
     return {};
   }
-  const auto rank = static_cast<int64_t>(x->size());
-  const auto clamp = [&](int64_t axis) {
-    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
-  };
-  const int64_t start = clamp(context.attributes().get_int("start", 0));
-  const int64_t end = clamp(context.attributes().get_int("end", rank));
-  context.set_output(0, DType::i64, SymbolicShape{Dim(std::max<int64_t>(0, end - start))});
+  const AxisRange axes = axes_of_shape(context, x->size());
+  context.set_output(0, DType::i64, SymbolicShape{Dim(static_cast<int64_t>(axes.last - axes.first))});
   return {};
 }
 
@@ -408,15 +414,25 @@ Status constant_of_shape(ShapeContext& context) {
   return {};
 }
 
-/// Infers Range; the size is known only for constant integers, since floats would have to be computed in
-/// their own precision.
+/// Returns the number of elements from `start` to `limit` of which one is not a number.
+Dim open_range(const ShapeContext& context) {
+  const auto start = context.elements(0), limit = context.elements(1), delta = context.elements(2);
+  if (!start || !limit || !delta || !delta->front().is_number()) return Dim::unknown();
+  const Dim& step = delta->front();
+  const bool is_forward = step.number() > 0;
+  const Dim length = is_forward ? limit->front() - start->front() : start->front() - limit->front();
+  return larger_of(ceil_div(length, is_forward ? step : 0 - step), 0);
+}
+
+/// Infers Range; the size is known only for integers, since floats would have to be computed in their own
+/// precision.
 Status range(ShapeContext& context) {
-  const std::optional<int64_t> start = constant_int(context, 0);
-  const std::optional<int64_t> limit = constant_int(context, 1);
-  const std::optional<int64_t> delta = constant_int(context, 2);
-  Dim size = Dim::unknown();
+  const std::optional<int64_t> start = known_int(context, 0);
+  const std::optional<int64_t> limit = known_int(context, 1);
+  const std::optional<int64_t> delta = known_int(context, 2);
+  if (delta == 0) return fail("delta is 0");
+  Dim size = start && limit && delta ? Dim::unknown() : open_range(context);
   if (start && limit && delta) {
-    if (*delta == 0) return fail("delta is 0");
     const __int128 length = static_cast<__int128>(*limit) - *start;
     const __int128 step = *delta;
     const bool forward = (length > 0) == (step > 0) && length != 0;

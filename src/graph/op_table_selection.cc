@@ -10,9 +10,8 @@ Status top_k(ShapeContext& context) {
     const auto axis = TRY(normalize_axis(context.attributes().get_int("axis", -1), result->size()));
     Dim& dim = (*result)[static_cast<size_t>(axis)];
     // k is an attribute before opset 10, then an input.
-    const std::optional<int64_t> k = context.has_input(1)
-                                         ? constant_int(context, 1)
-                                         : std::optional(context.attributes().get_int("k", -1));
+    const std::optional<int64_t> k =
+        context.has_input(1) ? known_int(context, 1) : std::optional(context.attributes().get_int("k", -1));
     if (k && (*k < 0 || (dim.is_number() && *k > dim.number())))
       return fail("k is {} of {}", *k, dim.number());
     dim = k ? Dim(*k) : Dim::unknown();

@@ -20,7 +20,7 @@ Status infer_dft(ShapeContext& context) {
   const bool onesided = context.attributes().get_int("onesided", 0) != 0;
   result.back() = Dim(inverse && onesided ? 1 : 2);
   std::optional<int64_t> axis = context.version() < 20 ? context.attributes().get_int("axis", 1) : -2;
-  if (context.has_input(2)) axis = constant_int(context, 2);
+  if (context.has_input(2)) axis = known_int(context, 2);
   if (!axis) {
     for (size_t i = 0; i + 1 < result.size(); ++i) result[i] = Dim::unknown();
     context.set_output(0, context.dtype(0), result);
@@ -29,7 +29,7 @@ Status infer_dft(ShapeContext& context) {
   const auto at = static_cast<size_t>(TRY(normalize_axis(*axis, x->size())));
   Dim length = (*x)[at];
   if (inverse && onesided) length = length == 0 ? Dim::unknown() : 2 * (length - 1);
-  if (context.has_input(1)) length = number_or_unknown(constant_int(context, 1));
+  if (context.has_input(1)) length = number_or_unknown(known_int(context, 1));
   if (at + 1 < result.size()) result[at] = onesided && !inverse ? half_spectrum(length) : length;
   context.set_output(0, context.dtype(0), result);
   return {};
@@ -43,8 +43,8 @@ Status infer_stft(ShapeContext& context) {
     TRY(require_rank(context, 2, 1, 1));
     length = input_shape(context, 2).value_or(unknown_dims(1)).front();
   }
-  if (context.has_input(3)) length = number_or_unknown(constant_int(context, 3));
-  const Dim step = number_or_unknown(constant_int(context, 1));
+  if (context.has_input(3)) length = number_or_unknown(known_int(context, 3));
+  const Dim step = number_or_unknown(known_int(context, 1));
   Dim frames = Dim::unknown();
   const Dim room = x[1] - length;
   if (step != 0 && !(room.is_number() && room.number() < 0)) frames = floor_div(room, step) + 1;
@@ -56,13 +56,13 @@ Status infer_stft(ShapeContext& context) {
 
 Status infer_window(ShapeContext& context) {
   context.set_output(0, TRY(dtype_attribute(context, "output_datatype", DType::f32)),
-                     SymbolicShape{number_or_unknown(constant_int(context, 0))});
+                     SymbolicShape{number_or_unknown(known_int(context, 0))});
   return {};
 }
 
 Status infer_mel(ShapeContext& context) {
-  const Dim bands = number_or_unknown(constant_int(context, 0));
-  const Dim length = number_or_unknown(constant_int(context, 1));
+  const Dim bands = number_or_unknown(known_int(context, 0));
+  const Dim length = number_or_unknown(known_int(context, 1));
   context.set_output(0, TRY(dtype_attribute(context, "output_datatype", DType::f32)),
                      SymbolicShape{half_spectrum(length), bands});
   return {};

@@ -79,13 +79,21 @@ Result<Dim> parse_sum(TextScanner& scanner, int depth) {
 
 }  // namespace
 
-Result<Dim> parse_dim(TextScanner& scanner) {
+Result<Dim> parse_expression(TextScanner& scanner) {
   if (scanner.accept("?")) return Dim::unknown();
   const size_t start = scanner.position();
   Dim dim = TRY(parse_sum(scanner, 0));
-  if (dim.is_known() && !(dim.is_number() && dim.number() < 0)) return dim;
+  if (dim.is_known()) return dim;
   scanner.go_back(start);
-  return scanner.error("the size is negative, not defined or too large");
+  return scanner.error("the expression is not defined or too large");
+}
+
+Result<Dim> parse_dim(TextScanner& scanner) {
+  const size_t start = scanner.position();
+  Dim dim = TRY(parse_expression(scanner));
+  if (!dim.is_number() || dim.number() >= 0) return dim;
+  scanner.go_back(start);
+  return scanner.error("the size {} is negative", dim.number());
 }
 
 }  // namespace intarsia

@@ -75,6 +75,16 @@ Result<Tensor> resolve_digest(TextScanner& scanner, DType dtype, const Shape& sh
   return tensor;
 }
 
+Result<std::vector<Dim>> parse_dims(TextScanner& scanner, std::string_view end,
+                                    Result<Dim> parse(TextScanner&)) {
+  std::vector<Dim> dims;
+  while (!scanner.accept(end)) {
+    if (!dims.empty()) TRY(scanner.expect(","));
+    dims.push_back(TRY(parse(scanner)));
+  }
+  return dims;
+}
+
 }  // namespace
 
 Result<ValueType> parse_type(TextScanner& scanner) {
@@ -97,12 +107,8 @@ Result<ValueType> parse_type(TextScanner& scanner) {
     TRY(scanner.expect("]"));
     return type;
   }
-  type.shape.emplace();
-  while (!scanner.at("]")) {
-    if (!type.shape->empty()) TRY(scanner.expect(","));
-    type.shape->push_back(TRY(parse_dim(scanner)));
-  }
-  TRY(scanner.expect("]"));
+  type.shape = TRY(parse_dims(scanner, "]", parse_dim));
+  if (scanner.accept("<")) type.elements = TRY(parse_dims(scanner, ">", parse_expression));
   return type;
 }
 

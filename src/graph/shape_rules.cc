@@ -126,25 +126,39 @@ Result<std::vector<int64_t>> normalize_axes(std::vector<int64_t> axes, size_t ra
 }
 
 IntsArgument ints_argument(const ShapeContext& context, std::string_view name, size_t input) {
-  if (context.has_input(input)) return {true, context.constant_ints(input)};
+  if (context.has_input(input)) return {true, context.known_ints(input)};
   if (context.attributes().has(name)) return {true, context.attributes().get_ints(name)};
   return {};
 }
 
-std::optional<int64_t> constant_int(const ShapeContext& context, size_t input) {
-  const std::optional<std::vector<int64_t>> values = context.constant_ints(input);
+SizesArgument sizes_argument(const ShapeContext& context, std::string_view name, size_t input) {
+  if (context.has_input(input)) return {true, context.elements(input)};
+  if (context.attributes().has(name)) return {true, to_symbolic(context.attributes().get_ints(name))};
+  return {};
+}
+
+AxisRange axes_of_shape(const ShapeContext& context, size_t rank) {
+  const auto end_axis = static_cast<int64_t>(rank);
+  const auto clamp_axis = [&](int64_t axis) {
+    return static_cast<size_t>(std::clamp<int64_t>(axis < 0 ? axis + end_axis : axis, 0, end_axis));
+  };
+  const size_t first = clamp_axis(context.attributes().get_int("start", 0));
+  return {first, std::max(first, clamp_axis(context.attributes().get_int("end", end_axis)))};
+}
+
+std::optional<int64_t> known_int(const ShapeContext& context, size_t input) {
+  const std::optional<std::vector<int64_t>> values = context.known_ints(input);
   return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
 }
 
 Result<OptionalShape> shape_from_input(const ShapeContext& context, size_t input) {
   constexpr int64_t largest_rank = 64;  // limit against an allocation by an absurd length in a file
-  if (const std::optional<std::vector<int64_t>> sizes = context.constant_ints(input)) {
-    SymbolicShape shape;
-    for (int64_t size : *sizes) {
-      if (size < 0) return fail("input {} is a shape with the negative size {}", input, size);
-      shape.push_back(Dim(size));
+  if (const std::optional<SymbolicShape> sizes = context.elements(input)) {
+    for (const Dim& size : *sizes) {
+      if (size.is_number() && size.number() < 0)
+        return fail("input {} is a shape with the negative size {}", input, size.number());
     }
-    return OptionalShape(std::move(shape));
+    return sizes;
   }
   const SymbolicShape* shape = context.shape(input);
   if (shape == nullptr || shape->size() != 1 || !shape->front().is_number()) return OptionalShape();

@@ -52,11 +52,24 @@ struct IntsArgument {
 };
 IntsArgument ints_argument(const ShapeContext& context, std::string_view name, size_t input);
 
-/// Returns a scalar integer input (or one of one element), if known.
-std::optional<int64_t> constant_int(const ShapeContext& context, size_t input);
+/// The same for a list of sizes, of which some may be expressions or unknown.
+struct SizesArgument {
+  bool given = false;
+  std::optional<std::vector<Dim>> values;
+};
+SizesArgument sizes_argument(const ShapeContext& context, std::string_view name, size_t input);
 
-/// Returns the shape whose sizes are the elements of input `input`, a 1-D integer tensor: numbers if
-/// constant, else as many unknown sizes as the input is long, else of unknown rank.
+/// Axes of input 0, first ... last - 1, whose sizes Shape returns.
+struct AxisRange {
+  size_t first = 0, last = 0;
+};
+AxisRange axes_of_shape(const ShapeContext& context, size_t rank);
+
+/// Returns a scalar integer input (or one of one element), if known.
+std::optional<int64_t> known_int(const ShapeContext& context, size_t input);
+
+/// Returns the shape whose sizes are the elements of input `input`, a 1-D integer tensor: as far as they are
+/// known, else as many unknown sizes as the input is long, else of unknown rank.
 Result<OptionalShape> shape_from_input(const ShapeContext& context, size_t input);
 
 /// Returns an attribute that names an ONNX dtype by its number (`to`, `dtype`), or `otherwise` if absent.

@@ -47,6 +47,15 @@ std::string print_list(const TensorView& tensor) {
   return text + "}";
 }
 
+std::string print_dims(const std::vector<Dim>& dims) {
+  std::string text;
+  for (const Dim& dim : dims) {
+    if (!text.empty()) text += ',';
+    text += dim.print([](const std::string& symbol) { return print_word(symbol); });
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string print_quoted(std::string_view text) {
@@ -92,13 +101,9 @@ std::string print_float(double value) { return print_number<double, uint64_t>(va
 std::string print_full_type(const ValueType& type) {
   if (type.opaque) return "opaque<" + print_hex(type.encoded) + ">";
   if (!type.shape) return std::string(dtype_name(type.dtype)) + "[*]";
-  std::string text = std::string(dtype_name(type.dtype)) + "[";
-  for (size_t i = 0; i < type.shape->size(); ++i) {
-    const Dim& dim = (*type.shape)[i];
-    if (i > 0) text += ',';
-    text += dim.print([](const std::string& symbol) { return print_word(symbol); });
-  }
-  return text + "]";
+  std::string text = fmt::format("{}[{}]", dtype_name(type.dtype), print_dims(*type.shape));
+  if (type.elements) text += "<" + print_dims(*type.elements) + ">";
+  return text;
 }
 
 std::string print_elements(const TensorView& tensor) {

@@ -25,7 +25,8 @@ std::string print_hex(std::string_view bytes);
 std::string print_float(float value);
 std::string print_float(double value);
 
-/// Prints a type that parses back: "f32[batch,3,?]", "f32[*]", "f32[]", "opaque<0a04>".
+/// Prints a type that parses back: "f32[batch,3,?]", "f32[*]", "f32[]", "opaque<0a04>"; with elements,
+/// "i64[2]<batch,3>".
 std::string print_full_type(const ValueType& type);
 
 /// Prints elements that parse back given dtype and shape: "{1, 2}", "{1.5, nan}", "{"a"}"; types without

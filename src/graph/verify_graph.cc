@@ -69,10 +69,24 @@ Status verify_order(const Graph& graph) {
   return {};
 }
 
+Status verify_elements(const Value& value) {
+  if (!value.type.elements) return {};
+  const DType dtype = value.type.dtype;
+  const std::optional<Shape> shape = value.type.fixed_shape();
+  const bool is_integer = dtype == DType::i32 || dtype == DType::i64 || dtype == DType::boolean;
+  if (!is_integer || !shape || shape->size() > 1 ||
+      element_count(*shape) != static_cast<int64_t>(value.type.elements->size())) {
+    return fail("value '{}' of type {} cannot have {} elements that are sizes", value.name,
+                print_type(value.type), value.type.elements->size());
+  }
+  return {};
+}
+
 Status verify_values(const Graph& graph) {
   std::unordered_set<std::string_view> names;
   for (const Value& value : graph.values) {
     if (!names.insert(value.name).second) return fail("two values are named '{}'", value.name);
+    TRY(verify_elements(value));
     if (!value.constant) continue;
     if (value.producer != no_node) return fail("constant '{}' has a producer", value.name);
     if (value.type.dtype != value.constant->dtype() || value.type.fixed_shape() != value.constant->shape()) {

@@ -42,12 +42,16 @@ Status bind_input(Value& input, const Shape& given, std::vector<GivenSize>& size
   return {};
 }
 
-void substitute(ValueType& type, const Bindings& bindings) {
-  if (!type.shape) return;
-  for (Dim& dim : *type.shape) {
-    dim = dim.substitute(bindings);
-    if (!dim.is_number()) dim = Dim::unknown();
+void substitute(std::vector<Dim>& sizes, const Bindings& bindings) {
+  for (Dim& size : sizes) {
+    size = size.substitute(bindings);
+    if (!size.is_number()) size = Dim::unknown();
   }
+}
+
+void substitute(ValueType& type, const Bindings& bindings) {
+  if (type.shape) substitute(*type.shape, bindings);
+  if (type.elements) substitute(*type.elements, bindings);
 }
 
 }  // namespace

@@ -1,39 +1,14 @@
 #include "passes/fold_constants.h"
 
 #include <algorithm>
-#include <array>
 
 #include "graph/op_table.h"
-#include "passes/known_elements.h"
-#include "passes/translated.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
 
 constexpr size_t small_bytes = 1 << 20;
-
-/// Returns the output of Shape or Size, which depends only on the input's shape.
-std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
-  if (!node.domain.empty() || !has_input(node, 0)) return std::nullopt;
-  const std::optional<Shape> shape = graph.value(node.inputs[0]).type.fixed_shape();
-  if (!shape) return std::nullopt;
-  if (node.op == "Size") {
-    Tensor size(DType::i64, {});
-    size.as<int64_t>()[0] = element_count(*shape);
-    return size;
-  }
-  if (node.op != "Shape") return std::nullopt;
-  const int64_t rank = static_cast<int64_t>(shape->size());
-  const auto clamp_axis = [&](int64_t axis) {
-    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
-  };
-  const int64_t start = clamp_axis(node.attributes.get_int("start", 0));
-  const int64_t end = std::max(start, clamp_axis(node.attributes.get_int("end", rank)));
-  Tensor sizes(DType::i64, {end - start});
-  std::copy(shape->begin() + start, shape->begin() + end, sizes.as<int64_t>().begin());
-  return sizes;
-}
 
 /// Returns the inputs (null for omitted ones), or nullopt unless all are constants.
 std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const Node& node) {
@@ -85,62 +60,39 @@ std::shared_ptr<const FoldedNode> remember_quantized(const Graph& graph, const N
   return std::make_shared<const FoldedNode>(std::move(folded));
 }
 
-/// Returns the node's outputs from inputs that are all known; nullopt if they cannot be computed.
-std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
-  const Node& node = graph.node(id);
-  if (!is_tensorflow(node)) {
-    const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
-    Result<std::vector<Tensor>> outputs = inputs ? evaluate(node, *inputs) : fail("an input is not known");
-    return outputs ? std::optional(std::move(*outputs)) : std::nullopt;
-  }
-  const Result<Graph> translated = translated_node(graph, id, evaluate, Weights::by_type);
-  if (!translated) return std::nullopt;
-  std::vector<Tensor> outputs;
-  for (ValueId output : translated->outputs) {
-    if (!translated->value(output).constant) return std::nullopt;
-    outputs.push_back(*translated->value(output).constant);
-  }
-  return outputs;
-}
-
-Tensor make_elements(DType dtype, const std::vector<std::optional<int64_t>>& elements, int64_t unknown) {
-  Tensor tensor(dtype, {static_cast<int64_t>(elements.size())});
-  for (size_t i = 0; i < elements.size(); ++i) {
-    const int64_t element = elements[i].value_or(unknown);
-    if (dtype == DType::i64)
-      tensor.as<int64_t>()[i] = element;
-    else
-      tensor.as<int32_t>()[i] = static_cast<int32_t>(element);
-  }
+template <typename T>
+Tensor tensor_of(const ValueType& type, const Shape& numbers) {
+  Tensor tensor(type.dtype, *type.fixed_shape());
+  std::ranges::transform(numbers, tensor.as<T>().begin(),
+                         [](int64_t number) { return static_cast<T>(number); });
   return tensor;
 }
 
-/// Returns the outputs of a node that picks only known elements of a partly known shape, so that the unknown
-/// ones do not matter.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
-std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, const Evaluate& evaluate) {
-  const Node& node = graph.node(id);
-  if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant)
-    return std::nullopt;
-  const auto elements = known_elements(graph, node.inputs[0]);
-  Value& shape = graph.value(node.inputs[0]);
-  if (!elements || (shape.type.dtype != DType::i32 && shape.type.dtype != DType::i64)) return std::nullopt;
-  std::array<std::optional<std::vector<Tensor>>, 2> outputs;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    shape.constant = make_elements(shape.type.dtype, *elements, 1'000'003 + static_cast<int64_t>(i));
-    outputs[i] = compute(graph, id, evaluate);
-    shape.constant.reset();
-    if (!outputs[i]) return std::nullopt;
+/// Returns a value that is computed from sizes, if all these are numbers.
+std::optional<Tensor> value_of_sizes(const ValueType& type) {
+  const std::optional<Shape> numbers = type.elements ? static_shape(*type.elements) : std::nullopt;
+  if (!numbers) return std::nullopt;
+  if (type.dtype == DType::i64) return tensor_of<int64_t>(type, *numbers);
+  return type.dtype == DType::i32 ? tensor_of<int32_t>(type, *numbers) : tensor_of<bool>(type, *numbers);
+}
+
+/// Returns all outputs of a node from the types alone.
+std::optional<std::vector<Tensor>> outputs_of_sizes(const Graph& graph, const Node& node) {
+  std::vector<Tensor> outputs;
+  for (ValueId id : node.outputs) {
+    std::optional<Tensor> value = id == no_value ? std::nullopt : value_of_sizes(graph.value(id).type);
+    if (!value) return std::nullopt;
+    outputs.push_back(std::move(*value));
   }
-  return outputs[0] == outputs[1] ? outputs[0] : std::nullopt;
+  return outputs.empty() ? std::nullopt : std::optional(std::move(outputs));
 }
 
 }  // namespace
 
-std::optional<std::vector<Tensor>> fold_node(Graph& graph, NodeId id, const Evaluate& evaluate) {
-  if (auto outputs = compute_from_part(graph, id, evaluate)) return outputs;
+std::optional<std::vector<Tensor>> fold_node(const Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
+  if (auto outputs = outputs_of_sizes(graph, node)) return outputs;
   if (is_tensorflow(node)) return std::nullopt;  // known outputs already came from its translation
-  if (std::optional<Tensor> sizes = value_of_shape(graph, node)) return std::vector{std::move(*sizes)};
   const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
   if (!inputs || !is_worth_folding(graph, node, *inputs)) return std::nullopt;
   // Nodes that cannot be computed now are left to the backends, which decide whether that is an error.

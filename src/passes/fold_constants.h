@@ -11,11 +11,10 @@ namespace intarsia {
 /// Runs one node on known inputs (null for omitted ones); fails if it has no kernel for them.
 using Evaluate = std::function<Result<std::vector<Tensor>>(const Node&, std::span<const Tensor* const>)>;
 
-/// Returns the outputs of a node with inferred types where they are known: all its inputs are constants, or
-/// it is Shape or Size, which need only their input's type, or it takes known elements out of a partly known
-/// shape (known_elements.h). Returns nullopt for random nodes, for those that would turn small constants into
-/// over a megabyte, and where `evaluate` fails. `graph` is unchanged on return.
-std::optional<std::vector<Tensor>> fold_node(Graph& graph, NodeId node, const Evaluate& evaluate);
+/// Returns the outputs of a node with inferred types where they are known: their elements are sizes that are
+/// numbers (ValueType::elements), or all its inputs are constants. Returns nullopt for random nodes, for
+/// those that would turn small constants into over a megabyte, and where `evaluate` fails.
+std::optional<std::vector<Tensor>> fold_node(const Graph& graph, NodeId node, const Evaluate& evaluate);
 
 /// Makes the first outputs of the node constants of the same names and removes them from the node.
 void detach_outputs(Graph& graph, NodeId node, std::vector<Tensor> outputs);

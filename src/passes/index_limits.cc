@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/known_elements.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
@@ -39,6 +38,14 @@ int64_t size_along(const Graph& graph, ValueId value, int64_t axis) {
   if (from_start < 0 || from_start >= rank) return 0;
   const Dim& size = (*shape)[static_cast<size_t>(from_start)];
   return size.is_number() ? size.number() : 0;
+}
+
+/// Checks whether each element of the result is one of input 0, as the other inputs say.
+bool only_moves_elements(const Node& node) {
+  constexpr std::array ours{"Gather", "Identity", "Slice", "Squeeze", "Unsqueeze"};
+  constexpr std::array theirs{"ExpandDims", "GatherV2", "Identity", "Slice", "Squeeze", "StridedSlice"};
+  const auto contains = [&](const auto& list) { return std::ranges::find(list, node.op) != list.end(); };
+  return is_tensorflow(node) ? contains(theirs) : node.domain.empty() && contains(ours);
 }
 
 /// Checks whether the result's elements are those of input 0, possibly of another type or repeated.

@@ -1,6 +1,8 @@
 #include "passes/infer_shapes.h"
 
+#include "graph/element_rules.h"
 #include "graph/op_table.h"
+#include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
@@ -18,13 +20,26 @@ Status check_sizes(const Graph& graph, const Node& node) {
   return {};
 }
 
+/// Sets the rows that StringSplitV2 of TensorFlow makes, one for each text: the first element of the shape,
+/// its third output.
+void infer_split_rows(Graph& graph, const Node& node) {
+  const bool splits = is_tensorflow(node) && node.op == "StringSplitV2" && has_output(node, 2);
+  if (!splits || !has_input(node, 0)) return;
+  const ValueType& texts = graph.value(node.inputs[0]).type;
+  ValueType& made = graph.value(node.outputs[2]).type;
+  if (texts.shape && texts.shape->size() == 1 && made.fixed_shape() == Shape{2})
+    made.elements = {texts.shape->front(), Dim::unknown()};
+}
+
 Status infer_known(Graph& graph, const Node& node, const InferForeign& infer_foreign, NodeId id) {
   const OpInfo* info = find_op(node);
   if (info == nullptr || info->rule == nullptr) {
     if (infer_foreign) TRY(infer_foreign(graph, id));
+    infer_split_rows(graph, node);
   } else {
     ShapeContext context(graph, node);
     TRY(info->rule(context));
+    infer_elements(graph, node);
   }
   return check_sizes(graph, node);
 }

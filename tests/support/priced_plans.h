@@ -45,7 +45,6 @@ class PricedTarget : public Target {
  private:
   std::string name_;
   std::set<std::string> refused_;
-  bool framework_, users_;
 };
 
 constexpr int64_t region_ns = 5000;  // cost of a region besides its nodes, visible only in whole runs
