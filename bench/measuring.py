@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 
@@ -45,6 +46,22 @@ def replace_section(title: str, lines: list[str]) -> None:
     if start < 0:
         start = end = text.find("## Overheads") if "## Overheads" in text else len(text)
     document.write_text(text[:start] + "\n".join(lines) + "\n" + text[end or len(text) :])
+
+
+def keep_sections(written: str, before: str) -> str:
+    """A new text of docs/performance.md with the sections of the old one that other scripts write, before the one on overheads. What
+    another processor measured says so."""
+    measured_on = re.compile(r"Processor: (.*), \d+ cores")
+    old, new = (measured_on.search(text)[1] for text in (before, written))
+    titles = re.findall(r"^## .*$", written, re.MULTILINE)
+    kept = ""
+    for title, body in re.findall(r"^(## [^\n]*)\n(.*?)(?=^## |\Z)", before, re.MULTILINE | re.DOTALL):
+        if title in titles:
+            continue
+        note = "" if old == new or "\nMeasured before, on " in body else f"\nMeasured before, on {old}.\n"
+        kept += f"{title}\n{note}{body}"
+    at = written.index("## Overheads")
+    return written[:at] + kept + written[at:]
 
 
 def processor() -> str:

@@ -15,12 +15,13 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 import tensorflow_models
-from measuring import BIN, OUT, PYTHON, ROOT, THREADS, json_of, processor
+from measuring import BIN, OUT, PYTHON, ROOT, THREADS, json_of, keep_sections, processor
 from model_work import ModelWork
 
 MODELS = [
@@ -242,9 +243,11 @@ def write_documents(report: dict) -> None:
         "```",
         "",
     ]
-    (ROOT / "docs/performance.md").write_text("\n".join(text))
+    document = ROOT / "docs/performance.md"
+    document.write_text(keep_sections("\n".join(text), document.read_text()))
     draw(models, ROOT / "docs/performance.svg")
     readme = (ROOT / "README.md").read_text()
+    held = re.findall(r"^\| the held set .*$", readme, re.MULTILINE)  # bench/held.py writes it
     start, end = readme.index("## What was measured"), readme.index("The scripts are in `bench/`")
     section = [
         "## What was measured",
@@ -254,6 +257,7 @@ def write_documents(report: dict) -> None:
         "for which nothing was ever tuned. *Compile* is the default command, at all cores, without times from before:",
         "",
         *readme_table(models),
+        *held,
         "",
         "",
     ]

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cctype>
 #include <map>
 
+#include "base/einsum_equation.h"
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
 
@@ -48,75 +48,22 @@ Status det(ShapeContext& context) {
   return set_shape(context, SymbolicShape(x->begin(), x->end() - 2));
 }
 
-/// Parses a term into labels; the axes of an ellipsis are -1, -2, ... from the last on.
-Result<std::vector<int>> parse_term(std::string_view text, size_t rank) {
-  const size_t dots = text.find("...");
-  const size_t letters = text.size() - (dots == std::string_view::npos ? 0 : 3);
-  if (dots == std::string_view::npos ? letters != rank : letters > rank) {
-    return fail("the term '{}' for an input of rank {}", text, rank);
-  }
-  std::vector<int> labels;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i == dots) {
-      for (size_t k = rank - letters; k > 0; --k) labels.push_back(-static_cast<int>(k));
-      i += 2;
-    } else if (std::isalpha(static_cast<unsigned char>(text[i]))) {
-      labels.push_back(text[i]);
-    } else {
-      return fail("'{}' in the term '{}'", text[i], text);
-    }
-  }
-  return labels;
-}
-
-struct LabelUse {
-  Dim size = Dim(1);
-  int count = 0;
-};
-
-Status read_terms(ShapeContext& context, std::string_view left, std::map<int, LabelUse>& labels) {
-  for (size_t i = 0; i < context.input_count(); ++i) {
-    const size_t comma = left.find(',');
-    if ((comma == std::string_view::npos) != (i + 1 == context.input_count())) {
-      return fail("the equation does not have the {} terms of the inputs", context.input_count());
-    }
-    const SymbolicShape& shape = *context.shape(i);
-    const std::vector<int> term = TRY(parse_term(left.substr(0, comma), shape.size()));
-    for (size_t k = 0; k < term.size(); ++k) {
-      LabelUse& use = labels[term[k]];
-      use.size = TRY(broadcast_dim(use.size, shape[k]));
-      ++use.count;
-    }
-    if (comma != std::string_view::npos) left.remove_prefix(comma + 1);
-  }
-  return {};
-}
-
 Status einsum(ShapeContext& context) {
+  std::vector<size_t> ranks;
   for (size_t i = 0; i < context.input_count(); ++i) {
     if (context.shape(i) == nullptr) return set_shape(context, std::nullopt);
+    ranks.push_back(context.shape(i)->size());
   }
-  std::string text = context.attributes().get_string("equation", "");
-  std::erase(text, ' ');
-  const size_t arrow = text.find("->");
-  std::map<int, LabelUse> labels;
-  TRY(read_terms(context, std::string_view(text).substr(0, arrow), labels));
-  SymbolicShape result;
-  if (arrow == std::string::npos) {
-    for (const auto& [label, use] : labels) {
-      if (label < 0 || use.count == 1) result.push_back(use.size);
+  const EinsumEquation equation = TRY(parse_einsum(context.attributes().get_string("equation", ""), ranks));
+  std::map<int, Dim> sizes;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    for (size_t k = 0; k < ranks[i]; ++k) {
+      Dim& size = sizes.try_emplace(equation.terms[i][k], 1).first->second;
+      size = TRY(broadcast_dim(size, (*context.shape(i))[k]));
     }
-    return set_shape(context, result);
   }
-  const std::string_view right = std::string_view(text).substr(arrow + 2);
-  const auto dots =
-      static_cast<size_t>(std::ranges::count_if(labels, [](const auto& entry) { return entry.first < 0; }));
-  const bool has_dots = right.find("...") != std::string_view::npos;
-  for (int label : TRY(parse_term(right, has_dots ? right.size() - 3 + dots : right.size()))) {
-    const auto found = labels.find(label);
-    if (found == labels.end()) return fail("'{}': a label of the result is not in any term", text);
-    result.push_back(found->second.size);
-  }
+  SymbolicShape result;
+  for (int label : equation.result) result.push_back(sizes.at(label));
   return set_shape(context, result);
 }
 

@@ -1,60 +1,31 @@
 #include <algorithm>
 
+#include "base/window_attributes.h"
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
 
 namespace intarsia {
 namespace {
 
-constexpr int64_t most = int64_t{1} << 30;  // larger numbers are useless, and their products must fit 63 bits
-
-Result<Shape> axis_attribute(const ShapeContext& context, std::string_view name, size_t count, int64_t least,
-                             int64_t otherwise) {
-  const Shape values = context.attributes().get_ints(name, Shape(count, otherwise));
-  if (values.size() != count) return fail("{} has {} numbers, want {}", name, values.size(), count);
-  for (int64_t value : values) {
-    if (value < least || value > most)
-      return fail("{} has the number {}, want {} or more", name, value, least);
-  }
-  return values;
-}
-
-struct WindowAttributes {
-  Shape strides, dilations, pads;
-  std::string auto_pad;
-};
-
-Result<WindowAttributes> window_attributes(const ShapeContext& context, size_t rank) {
-  WindowAttributes read{TRY(axis_attribute(context, "strides", rank, 1, 1)),
-                        TRY(axis_attribute(context, "dilations", rank, 1, 1)),
-                        TRY(axis_attribute(context, "pads", 2 * rank, 0, 0)),
-                        context.attributes().get_string("auto_pad", "NOTSET")};
-  if (read.auto_pad.empty()) read.auto_pad = "NOTSET";
-  for (const char* known : {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}) {
-    if (read.auto_pad == known) return read;
-  }
-  return fail("auto_pad is '{}', want NOTSET, VALID, SAME_UPPER or SAME_LOWER", read.auto_pad);
-}
-
 /// Counts windows along each axis; an unknown size or kernel gives an unknown number.
 Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicShape& sizes,
                                     const SymbolicShape& kernel) {
-  const WindowAttributes read = TRY(window_attributes(context, sizes.size()));
+  const WindowAttributes read = TRY(window_attributes(context.attributes(), sizes.size()));
   const bool ceil_mode = context.attributes().get_int("ceil_mode", 0) != 0;
   SymbolicShape result = unknown_dims(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t stride = read.strides[i];
-    if (kernel[i].is_number() && (kernel[i].number() < 1 || kernel[i].number() > most)) {
+    if (kernel[i].is_number() && (kernel[i].number() < 1 || kernel[i].number() > most_in_window)) {
       return fail("kernel size {}", kernel[i].number());
     }
-    const bool same = read.auto_pad.starts_with("SAME");
-    if (sizes[i].is_number() && sizes[i].number() > most) continue;
+    const bool same = read.is_padded_to_same();
+    if (sizes[i].is_number() && sizes[i].number() > most_in_window) continue;
     if (same) {
       result[i] = ceil_div(sizes[i], stride);
       continue;
     }
     if (!kernel[i].is_number()) continue;
-    const bool padded = read.auto_pad == "NOTSET";
+    const bool padded = read.is_padded_as_given();
     const Dim start = sizes[i] + (padded ? read.pads[i] : 0);
     const int64_t extent = (kernel[i].number() - 1) * read.dilations[i] + 1;
     const Dim room = start + (padded ? read.pads[sizes.size() + i] : 0) - extent;
@@ -71,20 +42,20 @@ Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicS
 Result<SymbolicShape> transposed_sizes(const ShapeContext& context, const SymbolicShape& windows,
                                        const SymbolicShape& kernel) {
   const size_t rank = windows.size();
-  const WindowAttributes read = TRY(window_attributes(context, rank));
-  const Shape extra = TRY(axis_attribute(context, "output_padding", rank, 0, 0));
+  const WindowAttributes read = TRY(window_attributes(context.attributes(), rank));
+  const Shape extra = TRY(axis_attribute(context.attributes(), "output_padding", rank, 0, 0));
   if (context.attributes().has("output_shape")) {
-    return to_symbolic(TRY(axis_attribute(context, "output_shape", rank, 0, 0)));
+    return to_symbolic(TRY(axis_attribute(context.attributes(), "output_shape", rank, 0, 0)));
   }
   SymbolicShape result = unknown_dims(rank);
   for (size_t i = 0; i < rank; ++i) {
-    if (windows[i].is_number() && windows[i].number() > most) continue;
-    if (!kernel[i].is_number() || kernel[i].number() > most) continue;
+    if (windows[i].is_number() && windows[i].number() > most_in_window) continue;
+    if (!kernel[i].is_number() || kernel[i].number() > most_in_window) continue;
     Dim size =
         (windows[i] - 1) * read.strides[i] + (extra[i] + (kernel[i].number() - 1) * read.dilations[i] + 1);
-    if (read.auto_pad == "NOTSET") size = size - (read.pads[i] + read.pads[rank + i]);
+    if (read.is_padded_as_given()) size = size - (read.pads[i] + read.pads[rank + i]);
     // Padding removes what exceeds the stride, but adds nothing where a kernel is smaller than the stride.
-    if (read.auto_pad.starts_with("SAME")) size = smaller_of(size, windows[i] * read.strides[i]);
+    if (read.is_padded_to_same()) size = smaller_of(size, windows[i] * read.strides[i]);
     if (size.is_number() && size.number() < 0)
       return fail("axis {} of the output would have size {}", i, size.number());
     result[i] = size;
@@ -104,7 +75,7 @@ SymbolicShape join(const Dim& batch, const Dim& channels, const SymbolicShape& s
 Result<SymbolicShape> kernel_of_weights(const ShapeContext& context, size_t rank) {
   SymbolicShape kernel = unknown_dims(rank);
   if (context.attributes().has("kernel_shape")) {
-    kernel = to_symbolic(TRY(axis_attribute(context, "kernel_shape", rank, 1, 1)));
+    kernel = to_symbolic(TRY(axis_attribute(context.attributes(), "kernel_shape", rank, 1, 1)));
   }
   const SymbolicShape* w = context.shape(1);
   if (w == nullptr) return kernel;
@@ -126,7 +97,7 @@ Status conv(ShapeContext& context) {
   }
   const SymbolicShape kernel = TRY(kernel_of_weights(context, x->size() - 2));
   const int64_t groups = context.attributes().get_int("group", 1);
-  if (groups < 1 || groups > most) return fail("group is {}, want 1 or more", groups);
+  if (groups < 1 || groups > most_in_window) return fail("group is {}, want 1 or more", groups);
   if (w != nullptr) {
     TRY(require_same_dim((*x)[1], (*w)[1] * groups, "input channels and weights"));
   }
@@ -146,7 +117,7 @@ Status conv_transpose(ShapeContext& context) {
   }
   const SymbolicShape kernel = TRY(kernel_of_weights(context, x->size() - 2));
   const int64_t groups = context.attributes().get_int("group", 1);
-  if (groups < 1 || groups > most) return fail("group is {}, want 1 or more", groups);
+  if (groups < 1 || groups > most_in_window) return fail("group is {}, want 1 or more", groups);
   if (w != nullptr) TRY(require_same_dim((*x)[1], (*w)[0], "input channels and weights"));
   const SymbolicShape sizes = TRY(transposed_sizes(context, spatial(*x), kernel));
   const Dim channels = w ? (*w)[1] * groups : Dim::unknown();

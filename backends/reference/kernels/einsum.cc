@@ -1,17 +1,15 @@
 #include "backends/reference/kernels/einsum.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "backends/reference/kernels/move.h"
+#include "base/einsum_equation.h"
 
 namespace intarsia::reference {
 namespace {
 
-/// Names of the axes of a term: letters; for the axes of an ellipsis the numbers -1, -2, ... from the last
-/// on.
-using Labels = std::vector<int>;
+using Labels = EinsumLabels;
 
 struct Equation {
   std::vector<Labels> terms;
@@ -19,27 +17,6 @@ struct Equation {
   Labels summed;  // labels that are only in the terms
   std::map<int, int64_t> sizes;
 };
-
-/// Parses a term; `rank` is that of its input.
-Result<Labels> parse_term(std::string_view text, size_t rank) {
-  const size_t dots = text.find("...");
-  const size_t letters = text.size() - (dots == std::string_view::npos ? 0 : 3);
-  if (dots == std::string_view::npos ? letters != rank : letters > rank) {
-    return fail("the term '{}' for an input of rank {}", text, rank);
-  }
-  Labels labels;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i == dots) {
-      for (size_t k = rank - letters; k > 0; --k) labels.push_back(-static_cast<int>(k));
-      i += 2;
-    } else if (std::isalpha(static_cast<unsigned char>(text[i]))) {
-      labels.push_back(text[i]);
-    } else {
-      return fail("'{}' in the term '{}'", text[i], text);
-    }
-  }
-  return labels;
-}
 
 Status learn_sizes(Equation& equation, const Labels& term, const Shape& shape) {
   for (size_t i = 0; i < term.size(); ++i) {
@@ -52,50 +29,13 @@ Status learn_sizes(Equation& equation, const Labels& term, const Shape& shape) {
   return {};
 }
 
-/// Returns the result of the implicit form: ellipsis axes, then the letters that occur once, in ASCII order.
-Labels implicit_result(const Equation& equation) {
-  std::map<int, int> uses;
-  for (const Labels& term : equation.terms) {
-    for (int label : term) ++uses[label];
-  }
-  Labels result;
-  for (const auto& [label, count] : uses) {
-    if (label < 0 || count == 1) result.push_back(label);
-  }
-  return result;
-}
-
-Result<Equation> parse_equation(const KernelContext& context) {
-  std::string text = context.attributes().get_string("equation", "");
-  std::erase(text, ' ');
-  const size_t arrow = text.find("->");
-  std::string_view left = std::string_view(text).substr(0, arrow);
-  Equation equation;
-  for (size_t i = 0; i < context.input_count(); ++i) {
-    const size_t comma = left.find(',');
-    const bool last = i + 1 == context.input_count();
-    if ((comma == std::string_view::npos) != last) {
-      return fail("'{}' does not have the {} terms of the inputs", text, context.input_count());
-    }
-    equation.terms.push_back(TRY(parse_term(left.substr(0, comma), context.input(i).shape.size())));
-    TRY(learn_sizes(equation, equation.terms.back(), context.input(i).shape));
-    if (!last) left.remove_prefix(comma + 1);
-  }
-  if (arrow == std::string::npos) {
-    equation.result = implicit_result(equation);
-  } else {
-    const std::string_view right = std::string_view(text).substr(arrow + 2);
-    const auto dots = static_cast<size_t>(
-        std::ranges::count_if(equation.sizes, [](const auto& entry) { return entry.first < 0; }));
-    const bool has_dots = right.find("...") != std::string_view::npos;
-    equation.result = TRY(parse_term(right, has_dots ? right.size() - 3 + dots : right.size()));
-  }
-  for (size_t i = 0; i < equation.result.size(); ++i) {
-    const int label = equation.result[i];
-    if (!equation.sizes.contains(label)) return fail("'{}': a label of the result is not in any term", text);
-    if (std::ranges::count(equation.result, label) > 1)
-      return fail("'{}' repeats a label of the result", text);
-  }
+Result<Equation> read_equation(const KernelContext& context) {
+  std::vector<size_t> ranks;
+  for (size_t i = 0; i < context.input_count(); ++i) ranks.push_back(context.input(i).shape.size());
+  EinsumEquation parsed = TRY(parse_einsum(context.attributes().get_string("equation", ""), ranks));
+  Equation equation{std::move(parsed.terms), std::move(parsed.result), {}, {}};
+  for (size_t i = 0; i < ranks.size(); ++i)
+    TRY(learn_sizes(equation, equation.terms[i], context.input(i).shape));
   for (const auto& [label, size] : equation.sizes) {
     if (std::ranges::find(equation.result, label) == equation.result.end()) equation.summed.push_back(label);
   }
@@ -137,7 +77,7 @@ Status einsum(KernelContext& context) {
   if (context.input_count() == 0) return fail("no inputs");
   TRY(require_inputs(context, context.input_count()));
   const DType dtype = context.input(0).dtype;
-  const Equation equation = TRY(parse_equation(context));
+  const Equation equation = TRY(read_equation(context));
   const Shape shape = label_sizes(equation, equation.result);
   TRY(checked_elements(shape));
   const int64_t terms = TRY(checked_elements(label_sizes(equation, equation.summed)));

@@ -2,51 +2,23 @@
 
 #include <algorithm>
 
+#include "base/window_attributes.h"
+
 namespace intarsia::reference {
 namespace {
 
-/// Limit on attributes: larger numbers are useless, and their products must fit 63 bits.
-constexpr int64_t most = int64_t{1} << 30;
-
-Result<Shape> axis_attribute(const KernelContext& context, std::string_view name, size_t count, int64_t least,
-                             int64_t otherwise) {
-  const Shape values = context.attributes().get_ints(name, Shape(count, otherwise));
-  if (values.size() != count) return fail("{} has {} numbers, want {}", name, values.size(), count);
-  for (int64_t value : values) {
-    if (value < least || value > most)
-      return fail("{} has the number {}, want {} or more", name, value, least);
-  }
-  return values;
+Result<WindowAttributes> read_attributes(const KernelContext& context, const Shape& spatial,
+                                         const Shape& kernel) {
+  bool fits = spatial.size() == kernel.size();
+  for (size_t i = 0; fits && i < spatial.size(); ++i)
+    fits = kernel[i] >= 1 && kernel[i] <= most_in_window && spatial[i] <= most_in_window;
+  if (!fits) return fail("kernel {} for the spatial sizes {}", print_shape(kernel), print_shape(spatial));
+  return window_attributes(context.attributes(), spatial.size());
 }
 
-struct Attributed {
-  Shape strides, dilations, pads;
-  std::string auto_pad;
-};
-
-Result<Attributed> read_attributes(const KernelContext& context, const Shape& spatial, const Shape& kernel) {
-  if (spatial.size() != kernel.size()) {
-    return fail("kernel {} for the spatial sizes {}", print_shape(kernel), print_shape(spatial));
-  }
-  Attributed read{TRY(axis_attribute(context, "strides", spatial.size(), 1, 1)),
-                  TRY(axis_attribute(context, "dilations", spatial.size(), 1, 1)),
-                  TRY(axis_attribute(context, "pads", 2 * spatial.size(), 0, 0)),
-                  context.attributes().get_string("auto_pad", "NOTSET")};
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    if (kernel[i] < 1 || kernel[i] > most || spatial[i] > most) {
-      return fail("kernel {} for the spatial sizes {}", print_shape(kernel), print_shape(spatial));
-    }
-  }
-  if (read.auto_pad.empty()) read.auto_pad = "NOTSET";
-  for (const char* known : {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}) {
-    if (read.auto_pad == known) return read;
-  }
-  return fail("auto_pad is '{}', want NOTSET, VALID, SAME_UPPER or SAME_LOWER", read.auto_pad);
-}
-
-WindowAxis make_axis(const Attributed& read, int64_t size, int64_t kernel, size_t i, size_t rank) {
+WindowAxis make_axis(const WindowAttributes& read, int64_t size, int64_t kernel, size_t i, size_t rank) {
   WindowAxis axis{size, 0, kernel, read.strides[i], read.dilations[i], 0, 0};
-  if (read.auto_pad == "NOTSET") {
+  if (read.is_padded_as_given()) {
     axis.before = read.pads[i];
     axis.after = read.pads[rank + i];
   }
@@ -62,13 +34,13 @@ void share_padding(WindowAxis& axis, int64_t total, bool more_at_end) {
 }  // namespace
 
 Result<WindowAxes> window_axes(const KernelContext& context, const Shape& spatial, const Shape& kernel) {
-  const Attributed read = TRY(read_attributes(context, spatial, kernel));
+  const WindowAttributes read = TRY(read_attributes(context, spatial, kernel));
   const bool ceil_mode = context.attributes().get_int("ceil_mode", 0) != 0;
   WindowAxes axes;
   for (size_t i = 0; i < spatial.size(); ++i) {
     WindowAxis axis = make_axis(read, spatial[i], kernel[i], i, spatial.size());
     const int64_t extent = (axis.kernel - 1) * axis.dilation + 1;
-    if (read.auto_pad.starts_with("SAME")) {
+    if (read.is_padded_to_same()) {
       axis.out = (axis.in + axis.stride - 1) / axis.stride;
       share_padding(axis, (axis.out - 1) * axis.stride + extent - axis.in, read.auto_pad == "SAME_UPPER");
     } else {
@@ -88,11 +60,12 @@ Result<WindowAxes> window_axes(const KernelContext& context, const Shape& spatia
 
 Result<WindowAxes> transposed_window_axes(const KernelContext& context, const Shape& spatial,
                                           const Shape& kernel) {
-  const Attributed read = TRY(read_attributes(context, spatial, kernel));
-  const Shape extra = TRY(axis_attribute(context, "output_padding", spatial.size(), 0, 0));
+  const WindowAttributes read = TRY(read_attributes(context, spatial, kernel));
+  const Shape extra = TRY(axis_attribute(context.attributes(), "output_padding", spatial.size(), 0, 0));
   const bool given = context.attributes().has("output_shape");
-  const Shape wanted = given ? TRY(axis_attribute(context, "output_shape", spatial.size(), 0, 0)) : Shape();
-  const bool same = read.auto_pad.starts_with("SAME");
+  const Shape wanted =
+      given ? TRY(axis_attribute(context.attributes(), "output_shape", spatial.size(), 0, 0)) : Shape();
+  const bool same = read.is_padded_to_same();
   WindowAxes axes;
   for (size_t i = 0; i < spatial.size(); ++i) {
     WindowAxis axis = make_axis(read, 0, kernel[i], i, spatial.size());
