@@ -232,10 +232,8 @@ bool can_be_sizes(DType dtype) {
 
 /// Checks that a value of this type has as many elements, and can hold those that are numbers.
 bool fits(const ValueType& type, const Elements& elements) {
-  const std::optional<Shape> shape = type.fixed_shape();
-  if (!can_be_sizes(type.dtype) || !shape || shape->size() > 1) return false;
-  if (element_count(*shape) > most_elements || element_count(*shape) != static_cast<int64_t>(elements.size()))
-    return false;
+  const bool is_small = static_cast<int64_t>(elements.size()) <= most_elements;
+  if (!is_small || !can_have_elements(type, elements.size())) return false;
   const int64_t least = type.dtype == DType::i32   ? std::numeric_limits<int32_t>::min()
                         : type.dtype == DType::i64 ? std::numeric_limits<int64_t>::min()
                                                    : 0;
@@ -270,6 +268,12 @@ void split_elements(Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+bool can_have_elements(const ValueType& type, size_t count) {
+  const std::optional<Shape> shape = type.fixed_shape();
+  return can_be_sizes(type.dtype) && shape && shape->size() <= 1 &&
+         element_count(*shape) == static_cast<int64_t>(count);
+}
 
 void infer_elements(Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty()) return;

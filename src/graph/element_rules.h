@@ -5,6 +5,10 @@
 
 namespace intarsia {
 
+/// Checks whether a value of this type may have that many elements: an integer or boolean scalar or vector of
+/// that size.
+bool can_have_elements(const ValueType& type, size_t count);
+
 /// Sets the elements of a node's outputs, whose types are known, as far as its inputs' types and elements
 /// determine them.
 ///   %s = Shape(%x : f32[batch,3]); %n = Gather(%s, 0)   ->   %s : i64[2]<batch,3>, %n : i64[]<batch>

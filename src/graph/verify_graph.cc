@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "graph/element_rules.h"
 #include "graph/op_table.h"
 
 namespace intarsia {
@@ -70,16 +71,10 @@ Status verify_order(const Graph& graph) {
 }
 
 Status verify_elements(const Value& value) {
-  if (!value.type.elements) return {};
-  const DType dtype = value.type.dtype;
-  const std::optional<Shape> shape = value.type.fixed_shape();
-  const bool is_integer = dtype == DType::i32 || dtype == DType::i64 || dtype == DType::boolean;
-  if (!is_integer || !shape || shape->size() > 1 ||
-      element_count(*shape) != static_cast<int64_t>(value.type.elements->size())) {
-    return fail("value '{}' of type {} cannot have {} elements that are sizes", value.name,
-                print_type(value.type), value.type.elements->size());
-  }
-  return {};
+  const auto& elements = value.type.elements;
+  if (!elements || can_have_elements(value.type, elements->size())) return {};
+  return fail("value '{}' of type {} cannot have {} elements that are sizes", value.name,
+              print_type(value.type), elements->size());
 }
 
 Status verify_values(const Graph& graph) {

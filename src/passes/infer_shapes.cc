@@ -27,7 +27,7 @@ void infer_split_rows(Graph& graph, const Node& node) {
   if (!splits || !has_input(node, 0)) return;
   const ValueType& texts = graph.value(node.inputs[0]).type;
   ValueType& made = graph.value(node.outputs[2]).type;
-  if (texts.shape && texts.shape->size() == 1 && made.fixed_shape() == Shape{2})
+  if (texts.shape && texts.shape->size() == 1 && can_have_elements(made, 2))
     made.elements = {texts.shape->front(), Dim::unknown()};
 }
 
