@@ -56,6 +56,7 @@ class ContractionBuilder {
     p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
     p.depth = depth_ * group;
     p.depth_bytes = p.depth * bytes;
+    p.block_bytes = b_.isa().block_bytes();
     for (int64_t taps : kernel_) p.taps *= taps;
     p.name_vars();
   }

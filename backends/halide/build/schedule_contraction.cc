@@ -91,8 +91,11 @@ void schedule_loops(ContractionParts& p) {
   size_t rows_axis = 0;
   while (rows_axis + 1 < p.pixels.size() && p.pixel_extents[rows_axis] == 1) ++rows_axis;
   if (rows_axis + 1 == p.pixels.size()) {
-    const PixelRow row{
-        .width = width, .in_blocks = true, .pixel_bytes = p.depth_bytes, .threads = threads_of_rows};
+    const PixelRow row{.width = width,
+                       .in_blocks = true,
+                       .pixel_bytes = p.depth_bytes,
+                       .block_bytes = p.block_bytes,
+                       .threads = threads_of_rows};
     const RowBlocks tiles = row.tile_blocks(t);
     blocks = tiles.blocks;
     p.out.split(x, block, rest, as_int(std::min(tiles.rows * t, width)), TailStrategy::ShiftInwards)
@@ -101,7 +104,8 @@ void schedule_loops(ContractionParts& p) {
   } else {
     int64_t rows = p.pixel_extents[rows_axis], row_elements = 1;
     for (size_t i = rows_axis + 1; i < p.pixels.size(); ++i) row_elements *= p.pixel_extents[i];
-    const RowBlocks chunks = choose_row_blocks(rows, row_elements * p.depth_bytes, threads_of_rows);
+    const RowBlocks chunks =
+        choose_row_blocks(rows, row_elements * p.depth_bytes, p.block_bytes, threads_of_rows);
     blocks = chunks.blocks;
     p.out.split(x, xo, xi, as_int(t), TailStrategy::ShiftInwards);
     p.out.split(p.pixels[rows_axis], block, rest, as_int(chunks.rows), TailStrategy::ShiftInwards);

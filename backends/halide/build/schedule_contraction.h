@@ -13,6 +13,7 @@ struct ContractionParts {
   int64_t group = 1, channels = 1, panels = 1, taps = 1;
   int64_t depth = 1;        // input channels of all groups
   int64_t depth_bytes = 0;  // bytes of one input pixel
+  int64_t block_bytes = 0;  // limit of the input of a block of rows
   Shape batch_extents, pixel_extents;
 
   Var ci{"ci"}, co{"co"}, g{"g"};

@@ -36,10 +36,11 @@ double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& sch
   return products + transforms + extra_bytes / memory_bytes_per_cycle;
 }
 
-PixelRow pixel_row(const ContractionSizes& s, int bytes, int threads) {
+PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int threads) {
   return {.width = s.pixels.back(),
           .in_blocks = element_count(s.pixels) == s.pixels.back(),
           .pixel_bytes = s.depth * s.group * bytes,
+          .block_bytes = isa.block_bytes(),
           .threads = threads};
 }
 
@@ -122,7 +123,7 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
   const std::vector<ContractionTile> tiles =
-      rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, space.threads));
+      rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, isa, space.threads));
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
     return depthwise_schedules(anchor, tiles[0], space.max_tiles);

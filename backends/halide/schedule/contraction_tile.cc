@@ -12,9 +12,6 @@ namespace {
 /// fewer the compiler spills (measured: 7 x 64 on 32 registers halves the speed).
 int64_t max_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
-/// Bytes of input that a block of rows may touch: half of a typical L2 cache.
-constexpr int64_t block_bytes = 512 * 1024;
-
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -36,7 +33,7 @@ double contraction_tile_cycles(const Isa& isa, int element_bytes, const Contract
   return rounds * step * (tile.exact ? 1.0 : 1.1) * (half_vectors > 1 ? 1.02 : 1.0);
 }
 
-RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads) {
+RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int64_t block_bytes, int threads) {
   const int64_t max_rows = std::max<int64_t>(block_bytes / std::max<int64_t>(row_bytes, 1), 1),
                 shares = rows >= 2 * threads ? threads : 1;
   const int64_t fewest = divide_up(divide_up(rows, max_rows), shares) * shares;
@@ -56,7 +53,7 @@ RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads) {
 }
 
 RowBlocks PixelRow::tile_blocks(int64_t pixels) const {
-  return choose_row_blocks(divide_up(width, pixels), pixels * pixel_bytes, threads);
+  return choose_row_blocks(divide_up(width, pixels), pixels * pixel_bytes, block_bytes, threads);
 }
 
 int64_t PixelRow::tiles(int64_t pixels) const {

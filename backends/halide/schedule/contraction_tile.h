@@ -27,15 +27,16 @@ struct RowBlocks {
   int64_t rows = 1;  // rows of a block
 };
 
-/// Chooses blocks whose input, `row_bytes` per row, stays in the L2 cache; equally many for each thread if
-/// there are two rows for each. Among these, takes the ones that repeat the fewest rows.
-RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads);
+/// Chooses blocks whose input, `row_bytes` per row, is at most `block_bytes` (Isa::block_bytes); equally many
+/// for each thread if there are two rows for each. Among these, takes the ones that repeat the fewest rows.
+RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int64_t block_bytes, int threads);
 
 /// Row of pixels that tiles cover.
 struct PixelRow {
   int64_t width = 1;
   bool in_blocks = false;   // whether it is the only row, with its tiles distributed in blocks
   int64_t pixel_bytes = 0;  // input bytes of a pixel
+  int64_t block_bytes = 0;  // limit of a block's input
   int threads = 1;
 
   RowBlocks tile_blocks(int64_t pixels) const;

@@ -1,8 +1,20 @@
 #include "backends/halide/schedule/isa.h"
 
+#include <unistd.h>
+
 #include "base/cpu_level.h"
 
 namespace intarsia::halide {
+namespace {
+
+/// Returns the L2 cache of a core, within what measurements cover: virtual machines may hide it, and clusters
+/// of small cores share a large one.
+int64_t l2_of_this_machine() {
+  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes <= 0 ? typical_l2_bytes : std::clamp<int64_t>(bytes, typical_l2_bytes, 2 * typical_l2_bytes);
+}
+
+}  // namespace
 
 Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   std::string level = TRY(resolve_cpu_level(cpu));
@@ -10,9 +22,10 @@ Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   // that it may have, so that many items share a multiprocessor.
   if (device == KernelDevice::opencl_gpu || device == KernelDevice::cuda)
     return Isa{level, 16, 16, device, 64};
-  if (level == "x86-64-v4") return Isa{level, 64, 32, device};
-  if (level == "x86-64-v3") return Isa{level, 32, 16, device};
-  if (level == "x86-64-v2") return Isa{level, 16, 16, device};
+  const int64_t l2_bytes = cpu == "native" ? l2_of_this_machine() : typical_l2_bytes;
+  if (level == "x86-64-v4") return Isa{level, 64, 32, device, 1, l2_bytes};
+  if (level == "x86-64-v3") return Isa{level, 32, 16, device, 1, l2_bytes};
+  if (level == "x86-64-v2") return Isa{level, 16, 16, device, 1, l2_bytes};
   return fail("halide: cannot generate code for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4",
               level);
 }

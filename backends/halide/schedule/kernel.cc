@@ -153,9 +153,9 @@ const char* device_text(KernelDevice device) {
 }
 
 std::string isa_text(const Isa& isa) {
-  const auto& [level, vector_bytes, registers, device, group_items] = isa;
-  return fmt::format("{} with {} vectors of {} bytes{}{}", level, registers, vector_bytes,
-                     device_text(device),
+  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes] = isa;
+  return fmt::format("{} with {} vectors of {} bytes, {} bytes of L2{}{}", level, registers, vector_bytes,
+                     l2_bytes, device_text(device),
                      group_items == 1 ? "" : fmt::format(" in groups of {}", group_items));
 }
 

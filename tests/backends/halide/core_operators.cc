@@ -180,9 +180,10 @@ void change_body(Changes& changes) {
 TEST(HalideKernelText, DistinguishesEveryField) {
   Kernel kernel = make_kernel(convolution, halide::Form::contraction);
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = kernel;
-  const auto& [level, vector_bytes, registers, device, group_items] = isa;
+  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes] = isa;
   (void)form, (void)body, (void)anchor, (void)inputs, (void)output, (void)in_place, (void)threads;
-  (void)details, (void)level, (void)vector_bytes, (void)registers, (void)device, (void)group_items;
+  (void)details, (void)level, (void)vector_bytes, (void)registers, (void)device, (void)group_items,
+      (void)l2_bytes;
   Changes changes(kernel);
   changes.add("form", [](Kernel& k) { k.form = halide::Form::window; });
   changes.add("isa.level", [](Kernel& k) { k.isa.level = "x86-64-v4"; });
@@ -190,6 +191,7 @@ TEST(HalideKernelText, DistinguishesEveryField) {
   changes.add("isa.registers", [](Kernel& k) { k.isa.registers *= 2; });
   changes.add("isa.device", [](Kernel& k) { k.isa.device = halide::KernelDevice::opencl; });
   changes.add("isa.group_items", [](Kernel& k) { k.isa.group_items = 2; });
+  changes.add("isa.l2_bytes", [](Kernel& k) { k.isa.l2_bytes *= 2; });
   changes.add("anchor", [](Kernel& k) { k.anchor = no_node; });
   changes.add("in_place", [](Kernel& k) { k.in_place = 0; });
   changes.add("another in_place", [](Kernel& k) { k.in_place = 1; });
