@@ -59,7 +59,7 @@ constexpr Pattern patterns[] = {
 
 /// Makes one value in a hundred a sequence, which a node up to 1000 further on reads, too. Targets 1 and up
 /// are frameworks.
-void make_opaque(Graph& graph, Placement& placement) {
+void make_opaque(Graph& graph) {
   std::mt19937 random(3);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (random() % 100 != 0) continue;
@@ -68,7 +68,6 @@ void make_opaque(Graph& graph, Placement& placement) {
     graph.nodes[std::min(i + 1 + random() % 1000, graph.nodes.size() - 1)].captures.push_back(made);
   }
   graph.nodes.back().captures.clear();
-  placement.reason.resize(graph.nodes.size());
 }
 
 const std::vector<PlacementTarget>& four_targets() {
@@ -87,9 +86,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bool first) {
   Graph graph = make_net(nodes, width, 30);
   std::mt19937 random(2);
-  Placement placement;
-  for (size_t i = 0; i < nodes; ++i) placement.target.push_back(pattern.target(i, random));
-  if (opaque) make_opaque(graph, placement);
+  std::vector<uint32_t> target_of;
+  for (size_t i = 0; i < nodes; ++i) target_of.push_back(pattern.target(i, random));
+  Placement placement(target_of);
+  if (opaque) make_opaque(graph);
   const std::vector<uint32_t> memory = {host_memory, 1, 2, 3};
   const auto start = std::chrono::steady_clock::now();
   const Status kept = group_opaque_values(graph, four_targets(), placement);

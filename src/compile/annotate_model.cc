@@ -53,7 +53,8 @@ Result<std::vector<std::string>> find_places(const PlannedFunction& function,
   std::vector<std::string> places(nodes.size());
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const std::optional<size_t> origin = origins.find(graph, graph.nodes[i]);
-    const std::string& target = function.problem->targets[function.chosen.plan.placement.target[i]].name;
+    const std::string& target =
+        function.problem->targets[function.chosen.plan.placement.nodes[i].target].name;
     if (!origin)
       return fail(
           "node '{}' is not in the file as a node of its own: keep the plan in a file (compile "

@@ -88,7 +88,7 @@ StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, fbs::Fun
   if (executors.size() < 2 || function.steps.size() > max_overlapping_steps) return {};
   const auto queues = [&] { return assign_queues(program, function, executors); };
   if (!order_steps(queues(), data_dependencies(function)).overlaps) return {};
-  if (parts.plan.placement.rank.empty())
+  if (!parts.plan.placement.is_scheduled)
     reorder(function, sequence_steps(queues(), data_dependencies(function)));
   return order_steps(queues(), data_dependencies(function));
 }

@@ -138,8 +138,8 @@ class ProgramEmitter {
       note->name = request_.strip_names ? "" : graph.nodes[i].name;
       note->op = graph.nodes[i].op;
       note->region = first_region + parts.plan.partition.region_of[i];
-      note->reason = parts.plan.placement.reason[i];
-      note->refusals = parts.plan.placement.refusals[i];
+      note->reason = parts.plan.placement.nodes[i].reason;
+      note->refusals = parts.plan.placement.nodes[i].refusals;
       program.nodes.push_back(std::move(note));
     }
   }

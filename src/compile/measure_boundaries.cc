@@ -44,13 +44,13 @@ PlanningProblem problem_of_chain(const PlanningProblem& like, size_t length, int
 /// Places the nodes in turns, each a region of its own.
 Plan take_turns(const PlanningProblem& problem, const std::vector<uint32_t>& targets) {
   const size_t nodes = problem.graph.nodes.size();
-  Plan plan{.placement = {.reason = std::vector<std::string>(nodes),
-                          .refusals = std::vector<std::vector<std::string>>(nodes)}};
+  std::vector<uint32_t> target_of;
   std::vector<Region> regions;
   for (size_t i = 0; i < nodes; ++i) {
-    plan.placement.target.push_back(targets[i % targets.size()]);
-    regions.push_back({plan.placement.target.back(), {NodeId(i)}});
+    target_of.push_back(targets[i % targets.size()]);
+    regions.push_back({target_of.back(), {NodeId(i)}});
   }
+  Plan plan{.placement = Placement(target_of)};
   plan.partition = number_regions(problem.graph, std::move(regions));
   plan.steps = insert_copies(problem.graph, plan.partition, problem.space_of_target);
   return plan;

@@ -1,4 +1,4 @@
-// Placement: the target of each node.
+// Placement: where each node of a graph runs.
 #pragma once
 
 #include <string>
@@ -30,18 +30,66 @@ struct Pin {
   std::string target;
 };
 
-/// Target of each node, and more about it; vectors are indexed by node.
+/// Where a node runs.
+struct PlacedNode {
+  uint32_t target = no_target;             // index into the targets
+  std::string reason = {};                 // reason why it is there
+  std::vector<std::string> refusals = {};  // refusals of backends: "halide: no kernel for Einsum"
+  bool pinned = false;                     // whether the user's demand, or the model's, never lets it move
+  uint32_t group = 0;                      // lowest node of those that one region must hold together with it
+  uint32_t stage = 0;                      // stage of a pipeline; values flow to later ones only
+  uint32_t rank = 0;  // place in the order of a schedule; 0 where nodes are not scheduled
+};
+
+/// Place of each node of a graph.
 struct Placement {
-  std::vector<uint32_t> target;                    // index into the targets
-  std::vector<std::string> reason;                 // reason why it is there
-  std::vector<std::vector<std::string>> refusals;  // refusals of backends: "halide: no kernel for Einsum"
-  std::vector<bool> pinned;                        // whether it is pinned and never moves; empty if none is
-  std::vector<uint32_t>
-      group;  // lowest node of those that one region must hold together; empty if each is alone
-  std::vector<uint32_t> stage = {};  // stage of a pipeline; values flow to later ones only. Empty: one stage
-  /// Rank in the order in which nodes were scheduled: executors and links do their work in this order. Empty
-  /// if nodes were not scheduled.
-  std::vector<uint32_t> rank = {};
+  std::vector<PlacedNode> nodes;  // indexed by node
+  bool is_staged = false;         // whether nodes are in stages of a pipeline; if not, all are in stage 0
+  /// Whether nodes are scheduled: executors and links do their work in the order of ranks.
+  bool is_scheduled = false;
+
+  Placement() = default;
+  /// Places the nodes on their targets, each a group of its own.
+  explicit Placement(const std::vector<uint32_t>& target_of) : nodes(target_of.size()) {
+    set(&PlacedNode::target, target_of);
+    leave_groups();
+  }
+
+  PlacedNode& operator[](NodeId node) { return nodes[index(node)]; }
+  const PlacedNode& operator[](NodeId node) const { return nodes[index(node)]; }
+
+  std::vector<uint32_t> targets() const { return list(&PlacedNode::target); }
+  std::vector<uint32_t> stages() const { return list(&PlacedNode::stage); }
+
+  /// Makes each node a group of its own.
+  void leave_groups() {
+    for (uint32_t i = 0; i < nodes.size(); ++i) nodes[i].group = i;
+  }
+  /// Puts each node into its stage of a pipeline.
+  void divide(const std::vector<uint32_t>& stage_of) {
+    set(&PlacedNode::stage, stage_of);
+    is_staged = true;
+  }
+  /// Puts all nodes into one stage.
+  void undivide() {
+    for (PlacedNode& node : nodes) node.stage = 0;
+    is_staged = false;
+  }
+  void schedule(const std::vector<uint32_t>& rank_of) {
+    set(&PlacedNode::rank, rank_of);
+    is_scheduled = true;
+  }
+
+ private:
+  using Number = uint32_t PlacedNode::*;
+  std::vector<uint32_t> list(Number number) const {
+    std::vector<uint32_t> numbers;
+    for (const PlacedNode& node : nodes) numbers.push_back(node.*number);
+    return numbers;
+  }
+  void set(Number number, const std::vector<uint32_t>& numbers) {
+    for (size_t i = 0; i < nodes.size(); ++i) nodes[i].*number = numbers[i];
+  }
 };
 
 }  // namespace intarsia

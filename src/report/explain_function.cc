@@ -27,8 +27,8 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
   const Node& node = function.problem->graph.nodes[number];
   ExplainedNode explained{node.name,
                           node.domain.empty() ? node.op : node.domain + "." + node.op,
-                          function.chosen.plan.placement.reason[number],
-                          function.chosen.plan.placement.refusals[number],
+                          function.chosen.plan.placement.nodes[number].reason,
+                          function.chosen.plan.placement.nodes[number].refusals,
                           function.chosen.plan.partition.region_of[number],
                           uint64_t{0},
                           uint64_t{0}};

@@ -181,7 +181,7 @@ TEST_F(PlanChoice, CutsMoveToWhereTimedStagesAreEqual) {
   const Result<CompileResult> result = compile_model(request, services);
   ASSERT_TRUE(result) << result.error().message;
   const CompiledFunction& function = result->functions[0];
-  EXPECT_EQ(function.chosen.plan.placement.stage, (std::vector<uint32_t>{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(function.chosen.plan.placement.stages(), (std::vector<uint32_t>{0, 0, 0, 1, 1, 1}));
   EXPECT_EQ(function.stage_report->nudged, 1);
   EXPECT_EQ(function.stage_report->chosen, "2 stages: cpu:0 | cpu:1");
   for (const ChosenStage& stage : function.chosen.stages) {

@@ -78,9 +78,10 @@ class LimitedProducts : public testing::Test {
   /// Counts the products on the accelerator.
   size_t on_accelerator(const CompileResult& result) const {
     const CompiledFunction& function = result.functions[0];
-    return static_cast<size_t>(std::ranges::count_if(function.chosen.plan.placement.target, [&](uint32_t t) {
-      return function.problem->slots[function.problem->targets[t].slot].name == "accel";
-    }));
+    return static_cast<size_t>(
+        std::ranges::count_if(function.chosen.plan.placement.targets(), [&](uint32_t t) {
+          return function.problem->slots[function.problem->targets[t].slot].name == "accel";
+        }));
   }
 
   CompileRequest request;
@@ -202,16 +203,14 @@ struct RandomProblem {
   /// Returns the placement with this number: bit i is the target of node i. Returns nullopt if a target
   /// refuses its node.
   std::optional<Placement> placement(uint64_t number) const {
-    Placement placement;
+    std::vector<uint32_t> target_of;
     const size_t nodes = problem.graph.nodes.size();
     for (uint32_t i = 0; i < nodes; ++i) {
       const uint32_t target = number >> i & 1;
       if (!problem.targets[target].backend->supports(problem.graph, NodeId{i}, {}).yes) return std::nullopt;
-      placement.target.push_back(target);
+      target_of.push_back(target);
     }
-    placement.reason.resize(nodes);
-    placement.refusals.resize(nodes);
-    return placement;
+    return Placement(target_of);
   }
 
   bool any_fits() {
@@ -249,9 +248,9 @@ void check_random_problem(RandomProblem& random_problem, const MeasureMemory& es
     return;
   }
   ASSERT_TRUE(random_problem.fits(chosen->plan));
-  outcomes.moved += chosen->plan.placement.target != placed.target;
+  outcomes.moved += chosen->plan.placement.targets() != placed.targets();
   if (random_problem.fits(plan)) {
-    EXPECT_EQ(chosen->plan.placement.target, placed.target);
+    EXPECT_EQ(chosen->plan.placement.targets(), placed.targets());
   }
 }
 

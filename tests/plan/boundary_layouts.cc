@@ -16,9 +16,9 @@ namespace {
 /// Fixture with three targets: 0 and 1 are one backend on two slots, 2 is another without preferences.
 class BoundaryLayouts : public testing::Test {
  protected:
-  void place(const std::string& text, std::vector<uint32_t> target_of_node) {
+  void place(const std::string& text, const std::vector<uint32_t>& target_of_node) {
     problem_.graph = parse_graph(text).value();
-    placement_.target = std::move(target_of_node);
+    placement_ = Placement(target_of_node);
     partition_ = partition_graph(problem_.graph, placement_);
     EXPECT_TRUE(choose_boundary_layouts(problem_, partition_));
     EXPECT_TRUE(verify_boundary_layouts(problem_, partition_));

@@ -70,15 +70,15 @@ output %y)")
 
 TEST(CutGraph, AGroupIsNotTorn) {
   const Graph graph = parse_graph(skipping).value();
-  Placement placement;
-  placement.stage = *cut_graph(graph, {"b"});
+  Placement placement(std::vector<uint32_t>(graph.nodes.size(), 0));
+  placement.divide(*cut_graph(graph, {"b"}));
   EXPECT_TRUE(verify_stage_order(graph, placement));
-  placement.group = {0, 1, 2, 1, 4};
+  placement.nodes[3].group = 1;
   const Status torn = verify_stage_order(graph, placement);
   ASSERT_FALSE(torn);
   EXPECT_HAS(torn.error().message, "nodes 'nb' and 'nc' are in the stages 1 and 2, but pass values");
-  placement.group.clear();
-  placement.stage = {1, 0, 0, 1, 1};
+  placement.leave_groups();
+  placement.divide({1, 0, 0, 1, 1});
   EXPECT_HAS(verify_stage_order(graph, placement).error().message,
              "stage 1 reads 'a', which the later stage 2 makes");
 }
@@ -95,9 +95,7 @@ class Staging : public testing::Test {
   void make(const std::string& text, uint32_t slots) {
     problem_.graph = parse_graph(text).value();
     for (uint32_t slot = 0; slot < slots; ++slot) add_slot("cpu", 0);
-    placement_.target.assign(problem_.graph.nodes.size(), 0);
-    placement_.reason.resize(problem_.graph.nodes.size());
-    placement_.refusals.resize(problem_.graph.nodes.size());
+    placement_ = Placement(std::vector<uint32_t>(problem_.graph.nodes.size(), 0));
   }
 
   void add_slot(const std::string& kind, uint32_t space) {
@@ -168,7 +166,7 @@ output %y)";
 
 TEST_F(Staging, ValuesThatSkipAStageLeaveTheirMakerOnce) {
   make(skipping, 3);
-  placement_.stage = *cut_graph(problem_.graph, {"a", "b"});
+  placement_.divide(*cut_graph(problem_.graph, {"a", "b"}));
   const Plan staged = plan(placement_).value();
   const std::vector<StageSteps> stages =
       list_stages(problem_.graph, staged.partition, problem_.space_of_target);
@@ -193,9 +191,9 @@ TEST_F(Staging, ByHandOneSlotAStageOrOneForAll) {
 
 TEST_F(Staging, APinnedNodeStaysWhereItIs) {
   make(chain_of_four, 2);
-  placement_.pinned = {false, false, true, false};
+  placement_.nodes[2].pinned = true;
   const Result<StagedPlan> staged = choose({.cuts = {"a"}}, {1, 1, 1, 1});
-  EXPECT_EQ(staged->plan.placement.target, (std::vector<uint32_t>{0, 1, 0, 1}));
+  EXPECT_EQ(staged->plan.placement.targets(), (std::vector<uint32_t>{0, 1, 0, 1}));
 }
 
 TEST_F(Staging, ALibraryWithOnePoolMovesAsAWhole) {
@@ -205,9 +203,9 @@ TEST_F(Staging, ALibraryWithOnePoolMovesAsAWhole) {
     problem_.targets.push_back({&library, slot, fmt::format("library@cpu:{}", slot)});
     problem_.space_of_target.push_back(0);
   }
-  placement_.target = {0, 2, 2, 0};
+  placement_ = Placement({0, 2, 2, 0});
   const auto targets = [&](const std::string& cut) {
-    return choose({.cuts = {cut}}, {1, 1, 1, 1})->plan.placement.target;
+    return choose({.cuts = {cut}}, {1, 1, 1, 1})->plan.placement.targets();
   };
   EXPECT_EQ(targets("a"), (std::vector<uint32_t>{0, 3, 3, 1}));
   EXPECT_EQ(targets("b"), (std::vector<uint32_t>{0, 2, 1, 1})) << "the library is in the first stage, too";
@@ -273,7 +271,7 @@ TEST_F(Staging, WhatIsBestWithOtherCoresNeedNotBeBestWithThese) {
   const auto replan = [&](Placement placement) { return plan(std::move(placement)); };
   const StageDemand two{.cuts = {}, .count = 2};
   const auto staged = choose_stages(problem_, chosen, two, {.disabled_reason = "no clock", .replan = replan});
-  EXPECT_EQ(staged->plan.placement.target, (std::vector<uint32_t>{2, 2, 3, 3}));
+  EXPECT_EQ(staged->plan.placement.targets(), (std::vector<uint32_t>{2, 2, 3, 3}));
   EXPECT_EQ(staged->stages[0].predicted, 120);
 }
 
@@ -309,7 +307,9 @@ TEST_F(Staging, AStageKeepsItsMemory) {
   for (auto& times : chosen.costs->times) times[1] = 10;
   PlanTools tools{.disabled_reason = "no clock",
                   .replan = [&](Placement placement) { return plan(std::move(placement)); }};
-  const auto nodes_on_device = [](const Plan& made) { return std::ranges::count(made.placement.target, 1u); };
+  const auto nodes_on_device = [](const Plan& made) {
+    return std::ranges::count(made.placement.targets(), 1u);
+  };
   const auto measure = [&](const Plan& made) -> Result<std::vector<MemoryUse>> {
     return std::vector<MemoryUse>{{}, {0, 60 * static_cast<uint64_t>(nodes_on_device(made))}};
   };
@@ -471,9 +471,9 @@ class RandomStaging : public Staging {
                     .replan = [&](Placement placement) { return plan(std::move(placement)); }};
     tools.memory.measure_stages = [&](const Plan& made, const std::vector<ChosenStage>& stages) {
       std::vector<MemoryUse> uses(problem_.spaces.size());
-      for (uint32_t i = 0; i < made.placement.target.size(); ++i)
-        uses[problem_.space_of_target[made.placement.target[i]]].arena +=
-            stages[made.placement.stage[i]].frames;
+      for (uint32_t i = 0; i < made.placement.nodes.size(); ++i)
+        uses[problem_.space_of_target[made.placement.nodes[i].target]].arena +=
+            stages[made.placement.nodes[i].stage].frames;
       return Result<std::vector<MemoryUse>>(uses);
     };
     PlanningProblem limited = problem_;
@@ -527,14 +527,15 @@ TEST(StageProperties, StagesFindWhatTheyRead) {
     problem.targets = {{&backend, 0, "fake@cpu"}, {&backend, 1, "fake@accel"}};
     problem.space_of_target = {0, 1};
     const Graph& graph = problem.graph;
-    Placement placement;
-    for (size_t i = 0; i < graph.nodes.size(); ++i) placement.target.push_back(random() % 2);
+    std::vector<uint32_t> target_of;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) target_of.push_back(random() % 2);
+    Placement placement(target_of);
     std::vector<std::string> cuts;
     for (size_t i = 0; i < 1 + random() % 3; ++i)
       cuts.push_back(graph.values[random() % graph.values.size()].name);
     const Result<std::vector<uint32_t>> stage_of = cut_graph(graph, cuts);
     if (!stage_of) return;
-    placement.stage = *stage_of;
+    placement.divide(*stage_of);
     ASSERT_TRUE(verify_stage_order(graph, placement));
     const Partition partition = partition_graph(graph, placement);
     const Status verified = verify_partition(graph, placement, partition);

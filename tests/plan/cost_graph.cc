@@ -41,13 +41,12 @@ TEST(CostGraph, CountsTheRegionsAndCopiesThatAreMade) {
     const Graph graph = make_random_graph(random, random_options(random, 20));
     const MeasuredCosts measured = counting_costs(random, graph.nodes.size());
     const PlacementCosts costs = cost_graph(graph, {}, measured).costs;
-    Placement placement;
-    for (size_t i = 0; i < graph.nodes.size(); ++i) placement.target.push_back(random() % 3);
-    expect_counts(graph, measured, placement, cost_of(costs, placement.target));
+    std::vector<uint32_t> target_of;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) target_of.push_back(random() % 3);
+    expect_counts(graph, measured, Placement(target_of), cost_of(costs, target_of));
     const CheapestPlacement placed =
         place_by_cost(costs, {.atoms_cut = 300, .atoms_partitioned = 2'000, .search = false});
-    placement.target = placed.target;
-    expect_counts(graph, measured, placement, placed.cost);
+    expect_counts(graph, measured, Placement(placed.target), placed.cost);
   });
 }
 

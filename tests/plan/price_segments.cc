@@ -49,7 +49,7 @@ output %c)")
   }
 
   PlanTimes run(const Plan& plan) {
-    runs.push_back(plan.placement.target);
+    runs.push_back(plan.placement.targets());
     PlanTimes times;
     for (uint32_t r = 0; r < plan.partition.regions.size(); ++r) {
       const Region& region = plan.partition.regions[r];
@@ -103,7 +103,7 @@ TEST_F(WrongProfile, IsCorrectedByTheMixtureThatItLedTo) {
   const std::vector<uint32_t> believed{0, 1, 1}, best{0, 0, 1};
   const ChosenPlan chosen = choose();
   EXPECT_EQ(std::ranges::count(runs, believed), 1);
-  EXPECT_EQ(chosen.plan.placement.target, best);
+  EXPECT_EQ(chosen.plan.placement.targets(), best);
   EXPECT_NEAR(static_cast<double>(*chosen.predicted), 5e6, 0.1 * 5e6) << "2 and 2 and 1 ms, and boundaries";
 }
 
@@ -111,7 +111,7 @@ TEST_F(WrongProfile, IsNotBelievedAgain) {
   choose();
   runs.clear();
   const ChosenPlan again = choose();
-  EXPECT_EQ(again.plan.placement.target, (std::vector<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(again.plan.placement.targets(), (std::vector<uint32_t>{0, 0, 1}));
   EXPECT_TRUE(runs.empty()) << "what is wrong is kept corrected";
 }
 

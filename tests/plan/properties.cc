@@ -21,13 +21,13 @@ namespace intarsia {
 namespace {
 
 Placement random_placement(const Graph& graph, uint32_t targets, std::mt19937& random) {
-  Placement placement;
+  std::vector<uint32_t> target_of;
   const uint32_t stay = random() % 4;  // quarters of the nodes that stay on the previous target
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const bool same = i > 0 && random() % 4 < stay;
-    placement.target.push_back(same ? placement.target.back() : static_cast<uint32_t>(random() % targets));
+    target_of.push_back(same ? target_of.back() : static_cast<uint32_t>(random() % targets));
   }
-  return placement;
+  return Placement(target_of);
 }
 
 /// Returns the edges between regions, found independently.
@@ -94,11 +94,12 @@ TEST(PartitionProperties, OrderOfNodesDoesNotMatter) {
     const Placement placement = random_placement(graph, 1 + random() % 4, random);
     const Graph shuffled = shuffle_graph(graph, random);
     std::map<std::string, uint32_t> target_of;
-    for (size_t i = 0; i < graph.nodes.size(); ++i) target_of[graph.nodes[i].name] = placement.target[i];
-    Placement shuffled_placement;
-    for (const Node& node : shuffled.nodes) shuffled_placement.target.push_back(target_of[node.name]);
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      target_of[graph.nodes[i].name] = placement.nodes[i].target;
+    std::vector<uint32_t> shuffled_targets;
+    for (const Node& node : shuffled.nodes) shuffled_targets.push_back(target_of[node.name]);
     ASSERT_EQ(named_regions(graph, partition_graph(graph, placement)),
-              named_regions(shuffled, partition_graph(shuffled, shuffled_placement)));
+              named_regions(shuffled, partition_graph(shuffled, Placement(shuffled_targets))));
   });
 }
 
@@ -120,7 +121,7 @@ size_t fewest_regions(const Graph& graph, const Placement& placement) {
     for (uint32_t last = 0; last < 2; ++last) {
       for (uint32_t i = 0; i < count && runs[done][last] != never; ++i) {
         if ((done >> i & 1) != 0 || (needs[i] & ~done) != 0) continue;
-        const uint32_t target = placement.target[i];
+        const uint32_t target = placement.nodes[i].target;
         size_t& best = runs[done | 1u << i][target];
         best = std::min(best, runs[done][last] + (done == 0 || target != last));
       }
@@ -157,9 +158,8 @@ void make_opaque(Graph& graph, Placement& placement, bool own, std::mt19937& ran
     if (!value.type.opaque) value.type.dtype = DType::string;
   }
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (own && placement.target[i] < 2 && random() % 4 == 0) graph.nodes[i].op = "Own";
-    placement.reason.emplace_back("placed");
-    placement.refusals.emplace_back();
+    if (own && placement.nodes[i].target < 2 && random() % 4 == 0) graph.nodes[i].op = "Own";
+    placement.nodes[i].reason = "placed";
   }
 }
 
@@ -186,7 +186,7 @@ std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Pl
     for (ValueId read : values_read(graph.nodes[i])) {
       const Value& value = graph.value(read);
       if (value.producer == no_node || !(value.type.opaque || value.type.dtype == DType::string)) continue;
-      if (placement.target[i] >= 2 && placement.target[index(value.producer)] == placement.target[i])
+      if (placement.nodes[i].target >= 2 && placement[value.producer].target == placement.nodes[i].target)
         edges.emplace_back(index(value.producer), i);
     }
   }
@@ -243,10 +243,10 @@ TEST(OpaqueProperties, EveryOpaqueValueStaysInOneRegion) {
     const std::vector<size_t> group = close_by_definition(graph, placement);
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const bool alone = std::ranges::count(group, group[i]) == 1;
-      ASSERT_TRUE(!alone || placement.target[i] == before.target[i]) << "node " << i << " moved\n"
-                                                                     << print_graph(graph);
-      ASSERT_EQ(placement.target[i] == before.target[i], placement.reason[i] == "placed");
-      ASSERT_TRUE(placement.group.empty() ? alone : placement.group[i] == group[i]) << print_graph(graph);
+      ASSERT_TRUE(!alone || placement.nodes[i].target == before.nodes[i].target) << "node " << i << " moved\n"
+                                                                                 << print_graph(graph);
+      ASSERT_EQ(placement.nodes[i].target == before.nodes[i].target, placement.nodes[i].reason == "placed");
+      ASSERT_TRUE(placement.nodes[i].group == group[i]) << print_graph(graph);
     }
   });
 }
@@ -258,17 +258,17 @@ TEST(OpaqueProperties, WhatIsRefusedLeavesGroupsOpen) {
     Placement placement = random_placement(graph, 4, random);
     make_opaque(graph, placement, true, random);
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      if (graph.nodes[i].op == "Own") placement.target[i] = 0;
+      if (graph.nodes[i].op == "Own") placement.nodes[i].target = 0;
     }
     ASSERT_TRUE(group_opaque_values(graph, given.targets, placement));
     const Partition partition = partition_graph(graph, placement);
     ASSERT_TRUE(verify_partition(graph, placement, partition));
     for (size_t i = 0; i < graph.nodes.size(); ++i)
-      ASSERT_FALSE(graph.nodes[i].op == "Own" && placement.target[i] >= 2) << "a refused node moved";
+      ASSERT_FALSE(graph.nodes[i].op == "Own" && placement.nodes[i].target >= 2) << "a refused node moved";
     for (const auto& [producer, reader] : opaque_edges(graph, placement)) {
       const bool together = partition.region_of[producer] == partition.region_of[reader];
       ASSERT_TRUE(together ||
-                  placement.reason[reader].find("may come from another region") != std::string::npos);
+                  placement.nodes[reader].reason.find("may come from another region") != std::string::npos);
     }
   });
 }
@@ -280,12 +280,12 @@ TEST(OpaqueProperties, PinsStay) {
     Graph graph = make_random_graph(random, random_options(random, 30));
     Placement placement = random_placement(graph, 3, random);
     make_opaque(graph, placement, false, random);
-    for (size_t i = 0; i < graph.nodes.size(); ++i) placement.pinned.push_back(random() % 8 == 0);
+    for (PlacedNode& node : placement.nodes) node.pinned = random() % 8 == 0;
     const Placement before = placement;
     const Status kept = group_opaque_values(graph, given.targets, placement);
     errors += !kept;
     for (size_t i = 0; i < graph.nodes.size(); ++i)
-      ASSERT_TRUE(!before.pinned[i] || placement.target[i] == before.target[i]);
+      ASSERT_TRUE(!before.nodes[i].pinned || placement.nodes[i].target == before.nodes[i].target);
     ASSERT_TRUE(kept || kept.error().message.find("is pinned to") != std::string::npos)
         << kept.error().message;
   });
@@ -295,7 +295,7 @@ TEST(OpaqueProperties, PinsStay) {
 /// Counts the copies that no plan can omit: one per value and memory in which it is read but not produced.
 size_t needed_copies(const Graph& graph, const Placement& placement,
                      const std::vector<uint32_t>& space_of_target) {
-  const auto memory_of = [&](size_t node) { return space_of_target[placement.target[node]]; };
+  const auto memory_of = [&](size_t node) { return space_of_target[placement.nodes[node].target]; };
   std::set<PlacedValue> needed;
   const auto need = [&](ValueId id, uint32_t memory) {
     const Value& value = graph.value(id);

@@ -109,9 +109,7 @@ class SideBySide {
 
   /// Returns the time of the chosen plan in nanoseconds.
   int64_t chosen() const {
-    Placement placed;
-    placed.target.assign(problem_.graph.nodes.size(), 0);
-    placed.reason.resize(placed.target.size());
+    const Placement placed(std::vector<uint32_t>(problem_.graph.nodes.size(), 0));
     const auto mixed = schedule_executors(problem_, placed, costs_);
     return run(mixed->placement);
   }

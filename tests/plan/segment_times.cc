@@ -37,7 +37,7 @@ input %w : f32[100,100]
 output %d
 )")
                            .value();
-  const Partition partition_ = partition_graph(graph_, {.target = {0, 0, 0, 0}});
+  const Partition partition_ = partition_graph(graph_, Placement({0, 0, 0, 0}));
 };
 
 TEST_F(SegmentTimes, AreThoseOfTheirKernels) {
@@ -81,7 +81,7 @@ TEST_F(SegmentTimes, ARegionTakesWhatItsSegmentsTake) {
   const PlanningProblem problem{.graph = graph_,
                                 .slots = {{"a", "cpu", "cpu"}, {"b", "cpu", "cpu"}},
                                 .targets = {{&fake, 0, "fake@a"}, {&fake, 1, "fake@b"}}};
-  const Partition two = partition_graph(graph_, {.target = {0, 0, 0, 1}});
+  const Partition two = partition_graph(graph_, Placement({0, 0, 0, 1}));
   SegmentCosts costs{.segments = {{NodeId{0}}, {NodeId{1}, NodeId{2}}, {NodeId{3}}},
                      .times = {{10, never}, {20, 50}, {never, 7}}};
   std::vector<RegionCost> regions(2);
@@ -89,7 +89,7 @@ TEST_F(SegmentTimes, ARegionTakesWhatItsSegmentsTake) {
   EXPECT_EQ(regions[0].predicted, 30);
   EXPECT_EQ(regions[1].predicted, 7);
 
-  const Partition torn = partition_graph(graph_, {.target = {0, 0, 1, 1}});
+  const Partition torn = partition_graph(graph_, Placement({0, 0, 1, 1}));
   regions.assign(2, {});
   predict_regions(problem, torn, costs, regions);
   EXPECT_EQ(regions[0].predicted, std::nullopt);

@@ -16,14 +16,14 @@ namespace {
 /// Splitter for one backend on `slots` executors, given the slot of each node by number.
 class Splitting {
  public:
-  Splitting(Graph graph, std::vector<uint32_t> slot_of_node, uint32_t slots) {
+  Splitting(Graph graph, const std::vector<uint32_t>& slot_of_node, uint32_t slots) {
     problem_.graph = std::move(graph);
     for (uint32_t slot = 0; slot < slots; ++slot) {
       problem_.slots.push_back({fmt::format("s{}", slot), "cpu", fmt::format("cpu:{}", slot)});
       problem_.targets.push_back({&backend_, slot, fmt::format("fake@s{}", slot)});
       problem_.space_of_target.push_back(host_memory);
     }
-    placement_.target = std::move(slot_of_node);
+    placement_ = Placement(slot_of_node);
   }
 
   Placement& placement() { return placement_; }
@@ -80,7 +80,7 @@ TEST(SplitBranches, NotWithoutWorkNorOnOneExecutor) {
 
 TEST(SplitBranches, AGroupStaysTogether) {
   Splitting splitting(two_branches("MatMul"), {0, 0, 1, 1, 0}, 2);
-  splitting.placement().group = {0, 1, 2, 3, 1};  // a2 and join
+  splitting.placement().nodes[4].group = 1;  // a2 and join
   EXPECT_EQ(splitting.regions(), " b1 b2 | a1 | a2 join");
 }
 

@@ -160,7 +160,9 @@ class PlanChoice : public testing::Test {
     EXPECT_TRUE(result) << result.error().message;
     if (!result) return {};
     const CompiledFunction& function = result->functions[0];
-    return {regions(function), function.chosen.plan.placement.reason, function.chosen.report};
+    std::vector<std::string> reasons;
+    for (const PlacedNode& node : function.chosen.plan.placement.nodes) reasons.push_back(node.reason);
+    return {regions(function), std::move(reasons), function.chosen.report};
   }
 
   static std::string regions(const CompiledFunction& function) {

@@ -117,9 +117,9 @@ Result<std::string> run_place_nodes(Graph& graph, const CaseFile& file, bool kee
   if (keep_inside) TRY(group_opaque_values(graph, targets, placement));
   std::string text;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    text += fmt::format("{}: {}, {}", graph.nodes[i].name, targets[placement.target[i]].name,
-                        placement.reason[i]);
-    for (const std::string& refusal : placement.refusals[i]) text += "; " + refusal;
+    text += fmt::format("{}: {}, {}", graph.nodes[i].name, targets[placement.nodes[i].target].name,
+                        placement.nodes[i].reason);
+    for (const std::string& refusal : placement.nodes[i].refusals) text += "; " + refusal;
     text += "\n";
   }
   if (!keep_inside) return text;
@@ -137,16 +137,17 @@ struct Given {
 
 Given read_placement(const CaseFile& file) {
   Given given;
+  std::vector<uint32_t> target_of;
   for (const auto& words : given_lines(file)) {
     if (words.at(0) == "memory") {
       for (size_t i = 1; i < words.size(); ++i)
         given.space_of_target.push_back(words[i] == "host" ? host_memory
                                                            : static_cast<uint32_t>(std::stoi(words[i])) + 1);
     } else {
-      for (const std::string& word : words)
-        given.placement.target.push_back(static_cast<uint32_t>(std::stoi(word)));
+      for (const std::string& word : words) target_of.push_back(static_cast<uint32_t>(std::stoi(word)));
     }
   }
+  given.placement = Placement(target_of);
   return given;
 }
 
@@ -206,7 +207,7 @@ class GivenProblem {
 
   Result<Placement> place() const {
     Placement placement = TRY(place_nodes(problem_.graph, problem_.targets, {}));
-    for (size_t i = 0; i < placed_.size(); ++i) placement.target[i] = number_of(placed_[i]);
+    for (size_t i = 0; i < placed_.size(); ++i) placement.nodes[i].target = number_of(placed_[i]);
     return placement;
   }
 

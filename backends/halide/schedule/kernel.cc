@@ -154,9 +154,10 @@ const char* device_text(KernelDevice device) {
 
 std::string isa_text(const Isa& isa) {
   const auto& [level, vector_bytes, registers, device, group_items, l2_bytes] = isa;
-  return fmt::format("{} with {} vectors of {} bytes, {} bytes of L2{}{}", level, registers, vector_bytes,
-                     l2_bytes, device_text(device),
-                     group_items == 1 ? "" : fmt::format(" in groups of {}", group_items));
+  return fmt::format("{} with {} vectors of {} bytes{}{}{}", level, registers, vector_bytes,
+                     device_text(device),
+                     group_items == 1 ? "" : fmt::format(" in groups of {}", group_items),
+                     l2_bytes == typical_l2_bytes ? "" : fmt::format(", {} bytes of L2", l2_bytes));
 }
 
 std::string place_text(const std::optional<size_t>& input) {

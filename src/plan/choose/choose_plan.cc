@@ -94,9 +94,9 @@ void add_parts(Choice& choice, Placement all, uint32_t target) {
       plan = std::move(fitting[0]);
     }
     size_t moved = 0;
-    for (size_t i = 0; i < placed.target.size(); ++i) {
-      if (plan->placement.target[i] != target || placed.target[i] == target) continue;
-      all.target[i] = placed.target[i];
+    for (size_t i = 0; i < placed.nodes.size(); ++i) {
+      if (plan->placement.nodes[i].target != target || placed.nodes[i].target == target) continue;
+      all.nodes[i].target = placed.nodes[i].target;
       ++moved;
     }
     if (moved == 0) return;
@@ -119,9 +119,9 @@ Status add_dissolved(Choice& choice) {
     if (ours <= theirs - boundaries[native.framework].call) continue;
     ++candidate.dissolved;
     for (NodeId node : placed.partition.regions[native.region].nodes) {
-      placement.target[index(node)] = native.framework;
-      placement.reason[index(node)] = fmt::format("dissolved: {} natively, {} in {}", milliseconds(ours),
-                                                  milliseconds(theirs), choice.name_of(native.framework));
+      placement[node].target = native.framework;
+      placement[node].reason = fmt::format("dissolved: {} natively, {} in {}", milliseconds(ours),
+                                           milliseconds(theirs), choice.name_of(native.framework));
     }
   }
   if (candidate.dissolved > 0) add_candidate(choice, std::move(candidate), std::move(placement));
@@ -134,11 +134,11 @@ void add_single(Choice& choice, uint32_t single) {
   std::optional<Placement> placement = place_all_on(choice.problem, placed.placement, single);
   if (!placement) return;
   const bool alone =
-      std::ranges::all_of(placement->target, [&](uint32_t target) { return target == single; });
+      std::ranges::all_of(placement->nodes, [&](const PlacedNode& node) { return node.target == single; });
   Candidate candidate{
       .kind = alone ? Shipped::single_backend : Shipped::dissolved, .single = single, .moves_all = true};
   for (const Region& region : placed.partition.regions) {
-    const uint32_t now = placement->target[index(region.nodes[0])];
+    const uint32_t now = (*placement)[region.nodes[0]].target;
     candidate.dissolved += region.target != now && now == single;
   }
   const Result<Plan> plan = choice.tools.replan(*placement);
@@ -296,10 +296,10 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
 /// Sets the reasons of the nodes that moved because all did.
 void explain_all(const Choice& choice, const Candidate& chosen, Placement& placement) {
   const char* what = chosen.kind == Shipped::single_backend ? "all" : "all that is not pinned elsewhere";
-  for (size_t i = 0; i < placement.target.size(); ++i) {
-    if (placement.target[i] == choice.placed().placement.target[i]) continue;
+  for (size_t i = 0; i < placement.nodes.size(); ++i) {
+    if (placement.nodes[i].target == choice.placed().placement.nodes[i].target) continue;
     const int64_t as_placed = choice.candidates[0].nanoseconds;
-    placement.reason[i] = fmt::format(
+    placement.nodes[i].reason = fmt::format(
         "{} in {}: {}, as placed {}", what, choice.name_of(chosen.single), milliseconds(chosen.nanoseconds),
         as_placed == never ? choice.tools.timer->fault_of(choice.placed()) : milliseconds(as_placed));
   }

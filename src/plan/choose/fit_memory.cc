@@ -24,10 +24,9 @@ uint32_t first_exceeded(const PlanningProblem& problem, const std::vector<Memory
 
 /// Checks whether some node in that memory may not move.
 bool holds_pinned(const PlanningProblem& problem, const Placement& placement, uint32_t space) {
-  for (size_t i = 0; i < placement.pinned.size(); ++i) {
-    if (placement.pinned[i] && problem.space_of_target[placement.target[i]] == space) return true;
-  }
-  return false;
+  return std::ranges::any_of(placement.nodes, [&](const PlacedNode& node) {
+    return node.pinned && problem.space_of_target[node.target] == space;
+  });
 }
 
 }  // namespace

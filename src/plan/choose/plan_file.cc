@@ -100,9 +100,8 @@ Result<uint32_t> find_target(const Graph& graph, const std::vector<PlacementTarg
   return static_cast<uint32_t>(target - targets.begin());
 }
 
-/// Returns the stage of each node; empty if the plan has none.
+/// Returns the stage of each node.
 Result<std::vector<uint32_t>> find_stages(const std::vector<std::string>& keys, const SavedPlan& plan) {
-  if (plan.stages.empty()) return std::vector<uint32_t>();
   const std::set<std::string> known(keys.begin(), keys.end());
   std::map<std::string, uint32_t> stage_of;
   for (uint32_t stage = 0; stage < plan.stages.size(); ++stage) {
@@ -121,10 +120,9 @@ Result<std::vector<uint32_t>> find_stages(const std::vector<std::string>& keys, 
   return stages;
 }
 
-/// Returns the place of each node in the order; empty if the plan has none.
+/// Returns the place of each node in the order.
 Result<std::vector<uint32_t>> find_ranks(const Graph& graph, const std::vector<std::string>& keys,
                                          const SavedPlan& plan) {
-  if (plan.order.empty()) return std::vector<uint32_t>();
   std::map<std::string, uint32_t> place;
   for (const std::string& node : plan.order)
     if (!place.emplace(node, static_cast<uint32_t>(place.size())).second)
@@ -168,13 +166,13 @@ SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
   for (const ChosenStage& stage : stages)
     plan.stages.push_back({problem.slots[stage.slot].name, stage.executors, {}});
   for (size_t i = 0; i < keys.size(); ++i) {
-    plan.targets.emplace_back(keys[i], problem.targets[placement.target[i]].name);
-    if (!stages.empty()) plan.stages[placement.stage[i]].nodes.push_back(keys[i]);
+    plan.targets.emplace_back(keys[i], problem.targets[placement.nodes[i].target].name);
+    if (!stages.empty()) plan.stages[placement.nodes[i].stage].nodes.push_back(keys[i]);
   }
-  if (!placement.rank.empty()) {
+  if (placement.is_scheduled) {
     std::vector<size_t> nodes(keys.size());
     std::iota(nodes.begin(), nodes.end(), 0);
-    std::ranges::stable_sort(nodes, {}, [&](size_t node) { return placement.rank[node]; });
+    std::ranges::stable_sort(nodes, {}, [&](size_t node) { return placement.nodes[node].rank; });
     for (size_t node : nodes) plan.order.push_back(keys[node]);
   }
   return plan;
@@ -220,21 +218,19 @@ Result<Placement> place_by_plan(const Graph& graph, const std::vector<PlacementT
                                 const SavedPlan& plan) {
   const std::vector<std::string> keys = node_keys(graph);
   const std::map<std::string, std::string> target_of(plan.targets.begin(), plan.targets.end());
-  Placement placement;
-  placement.refusals.resize(keys.size());
-  placement.pinned.assign(keys.size(), false);
-  placement.reason.assign(keys.size(), "in the plan");
+  Placement placement(std::vector<uint32_t>(keys.size(), no_target));
   for (uint32_t i = 0; i < keys.size(); ++i) {
     const auto at = target_of.find(keys[i]);
     if (at == target_of.end()) return fail("it has no node '{}': it is of another model", keys[i]);
-    placement.target.push_back(TRY(find_target(graph, targets, NodeId{i}, at->second)));
+    placement.nodes[i].target = TRY(find_target(graph, targets, NodeId{i}, at->second));
+    placement.nodes[i].reason = "in the plan";
   }
   const std::set<std::string> known(keys.begin(), keys.end());
   for (const auto& [name, target] : target_of) {
     if (!known.contains(name)) return fail("the model has no node '{}': it is of another model", name);
   }
-  placement.stage = TRY(find_stages(keys, plan));
-  placement.rank = TRY(find_ranks(graph, keys, plan));
+  if (!plan.stages.empty()) placement.divide(TRY(find_stages(keys, plan)));
+  if (!plan.order.empty()) placement.schedule(TRY(find_ranks(graph, keys, plan)));
   return placement;
 }
 

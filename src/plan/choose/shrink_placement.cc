@@ -89,7 +89,7 @@ class PriceSearch {
     std::vector<const std::vector<NodeId>*> changed;
     for (const std::vector<NodeId>& segment : costs_.segments) {
       const size_t first = index(segment[0]);
-      if (over.target[first] != within.target[first]) changed.push_back(&segment);
+      if (over.nodes[first].target != within.nodes[first].target) changed.push_back(&segment);
     }
     if (!is_first) std::ranges::reverse(changed);
     size_t too_few = 0, enough = changed.size();
@@ -97,7 +97,7 @@ class PriceSearch {
       const size_t middle = (enough + too_few) / 2;
       Placement between = over;
       for (size_t at = 0; at < middle; ++at) {
-        for (NodeId node : *changed[at]) between.target[index(node)] = within.target[index(node)];
+        for (NodeId node : *changed[at]) between[node].target = within[node].target;
       }
       const auto uses = estimate(between);
       const bool is_enough = uses && bytes_over(problem_, *uses) == 0;
@@ -157,14 +157,14 @@ class PriceSearch {
   }
 
   void keep(Placement placement) {
-    for (size_t i = 0; i < placement.target.size(); ++i) {
-      if (placement.target[i] == placed_.target[i]) continue;
-      const uint32_t space = problem_.space_of_target[placed_.target[i]];
+    for (size_t i = 0; i < placement.nodes.size(); ++i) {
+      if (placement.nodes[i].target == placed_.nodes[i].target) continue;
+      const uint32_t space = problem_.space_of_target[placed_.nodes[i].target];
       if (problem_.memory_limit(space) != no_limit)
-        placement.reason[i] = fmt::format("keeps {} within {}", problem_.spaces[space],
-                                          print_byte_size(problem_.memory_limit(space)));
+        placement.nodes[i].reason = fmt::format("keeps {} within {}", problem_.spaces[space],
+                                                print_byte_size(problem_.memory_limit(space)));
     }
-    if (!seen_.insert(placement.target).second) return;
+    if (!seen_.insert(placement.targets()).second) return;
     found_.emplace(price_placement(problem_, placement, costs_), std::move(placement));
   }
 
@@ -185,10 +185,10 @@ class PriceSearch {
 /// Lists the targets that each node may be on, that of `placed` first.
 std::vector<std::vector<uint32_t>> list_choices(const PlanningProblem& problem, const Placement& placed) {
   std::vector<std::vector<uint32_t>> choices;
-  for (uint32_t i = 0; i < placed.target.size(); ++i) {
-    std::vector<uint32_t>& targets = choices.emplace_back(1, placed.target[i]);
+  for (uint32_t i = 0; i < placed.nodes.size(); ++i) {
+    std::vector<uint32_t>& targets = choices.emplace_back(1, placed.nodes[i].target);
     for (uint32_t t = 0; t < problem.targets.size(); ++t) {
-      if (t != placed.target[i] && may_go(problem, placed, NodeId{i}, t)) targets.push_back(t);
+      if (t != placed.nodes[i].target && may_go(problem, placed, NodeId{i}, t)) targets.push_back(t);
     }
   }
   return choices;
@@ -230,7 +230,7 @@ SegmentCosts guess_costs(const PlanningProblem& problem, const Placement& placed
     std::vector<int64_t>& times = costs.times.emplace_back(targets, never);
     for (uint32_t t = 0; t < targets; ++t) {
       if (!may_run[index(segment[0])][t]) continue;
-      const double factor = t == placed.target[index(segment[0])]               ? 1
+      const double factor = t == placed[segment[0]].target                      ? 1
                             : problem.targets[t].backend->info().is_unoptimized ? unoptimized
                                                                                 : elsewhere;
       times[t] = std::llround(factor * time);
@@ -258,8 +258,9 @@ std::vector<Placement> list_placements(const PlanningProblem& problem, const Pla
     Placement placement = placed;
     size_t rest = number;
     for (size_t i = 0; i < choices.size(); rest /= choices[i++].size()) {
-      placement.target[i] = choices[i][rest % choices[i].size()];
-      if (placement.target[i] != placed.target[i]) placement.reason[i] = "keeps memory within its limit";
+      placement.nodes[i].target = choices[i][rest % choices[i].size()];
+      if (placement.nodes[i].target != placed.nodes[i].target)
+        placement.nodes[i].reason = "keeps memory within its limit";
     }
     const Result<Plan> plan = replan(placement);
     const Result<std::vector<MemoryUse>> uses = plan ? estimate(*plan) : tl::unexpected(plan.error());

@@ -233,8 +233,7 @@ Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vec
 std::vector<std::optional<CostKey>> PlanTimer::keys_of_whole(const Plan& plan,
                                                              const Segments& segments) const {
   std::vector<uint32_t> target_of;
-  for (const std::vector<NodeId>& segment : segments)
-    target_of.push_back(plan.placement.target[index(segment[0])]);
+  for (const std::vector<NodeId>& segment : segments) target_of.push_back(plan.placement[segment[0]].target);
   std::vector<std::optional<CostKey>> keys;
   for (CostKey& key : segment_keys(problem_, segments, target_of, conditions_)) {
     const bool is_whole = region_of_segment(plan.partition, segments[keys.size()]).has_value();
@@ -269,7 +268,7 @@ Result<std::vector<const PlanTimes*>> PlanTimer::times_of(const std::vector<cons
 std::vector<double> PlanTimer::least_times(const Plan& plan, const Segments& segments) const {
   std::vector<double> times;
   for (const std::vector<NodeId>& segment : segments) {
-    const DeviceSlot& slot = problem_.slots[problem_.targets[plan.placement.target[index(segment[0])]].slot];
+    const DeviceSlot& slot = problem_.slots[problem_.targets[plan.placement[segment[0]].target].slot];
     const double per_nanosecond = peak_ * slot.threads(conditions_.threads);
     const bool is_known = slot.kind == "cpu" && slot.declared_times.empty() && per_nanosecond > 0;
     times.push_back(is_known ? least_time(problem_.graph, segment, per_nanosecond) : 0);

@@ -38,8 +38,8 @@ std::optional<PlanPrediction> predict_plan(const PlanningProblem& problem, const
   SegmentCosts costs{.segments = find_all_segments(problem)};
   std::vector<uint32_t> target_of;
   for (const std::vector<NodeId>& segment : costs.segments) {
-    const uint32_t target = placement.target[index(segment[0])];
-    if (!std::ranges::all_of(segment, [&](NodeId node) { return placement.target[index(node)] == target; }))
+    const uint32_t target = placement[segment[0]].target;
+    if (!std::ranges::all_of(segment, [&](NodeId node) { return placement[node].target == target; }))
       return std::nullopt;
     target_of.push_back(target);
   }

@@ -16,7 +16,7 @@ std::vector<std::vector<bool>> targets_tried(const PlanningProblem& problem,
   const std::vector<bool> none(problem.targets.size(), false);
   std::vector<std::vector<bool>> tried(problem.graph.nodes.size(), none);
   for (const Plan* plan : plans) {
-    for (size_t node = 0; node < tried.size(); ++node) tried[node][plan->placement.target[node]] = true;
+    for (size_t node = 0; node < tried.size(); ++node) tried[node][plan->placement.nodes[node].target] = true;
   }
   return tried;
 }
@@ -79,7 +79,7 @@ Result<SegmentCosts> price_segments(const PlanningProblem& problem, const std::v
   costs.times.assign(costs.segments.size(), std::vector<int64_t>(problem.targets.size(), never));
   for (size_t p = 0; p < plans.size(); ++p) {
     for (size_t s = 0; s < costs.segments.size(); ++s) {
-      int64_t& least = costs.times[s][plans[p]->placement.target[index(costs.segments[s][0])]];
+      int64_t& least = costs.times[s][plans[p]->placement[costs.segments[s][0]].target];
       least = std::min(least, times[p][s]);
     }
   }
@@ -91,7 +91,7 @@ bool correct_prices(const PlanningProblem& problem, const Plan& plan, PlanTimer&
   constexpr double close = 0.1;
   const std::vector<int64_t> taken = timer.times_within(plan, costs.segments);
   if (taken.empty()) return false;
-  const auto target_of = [&](size_t s) { return plan.placement.target[index(costs.segments[s][0])]; };
+  const auto target_of = [&](size_t s) { return plan.placement[costs.segments[s][0]].target; };
   std::vector<double> priced(plan.partition.regions.size(), 0), took(priced);
   for (size_t s = 0; s < taken.size(); ++s) {
     const std::optional<uint32_t> region = region_of_segment(plan.partition, costs.segments[s]);

@@ -10,9 +10,10 @@ std::string describe_placement(const PlanningProblem& problem, const Placement& 
   std::string text;
   for (size_t i = 0; i < problem.graph.nodes.size(); ++i) {
     const Node& node = problem.graph.nodes[i];
-    text += fmt::format("{} ({}): {}, {}", node.name, node.op, problem.targets[placement.target[i]].name,
-                        placement.reason[i]);
-    if (!placement.refusals[i].empty()) text += fmt::format(" [{}]", fmt::join(placement.refusals[i], "; "));
+    text += fmt::format("{} ({}): {}, {}", node.name, node.op,
+                        problem.targets[placement.nodes[i].target].name, placement.nodes[i].reason);
+    if (!placement.nodes[i].refusals.empty())
+      text += fmt::format(" [{}]", fmt::join(placement.nodes[i].refusals, "; "));
     text += '\n';
   }
   return text;

@@ -48,7 +48,7 @@ class OpaqueGrouper {
   Status run() {
     while (TRY(close_groups())) {
     }
-    for (const auto& [edge, why] : opened_) placement_.reason[edge.second] += why;
+    for (const auto& [edge, why] : opened_) placement_.nodes[edge.second].reason += why;
     return {};
   }
 
@@ -57,7 +57,7 @@ class OpaqueGrouper {
   Result<bool> close_groups() {
     bool moved = false, opened = false;
     for (const OpaqueGroup& opaque : find_opaque_groups()) {
-      const uint32_t target = placement_.target[opaque.edges[0].producer];
+      const uint32_t target = placement_.nodes[opaque.edges[0].producer].target;
       const std::vector<uint32_t> refused = TRY(find_refused(opaque, target));
       if (refused.empty()) {
         moved |= move(opaque, target);
@@ -74,15 +74,16 @@ class OpaqueGrouper {
   /// groups are strong components.
   std::vector<OpaqueGroup> find_opaque_groups() {
     const std::vector<OpaqueEdge> edges = find_edges();
-    placement_.group.clear();
+    placement_.leave_groups();
     if (edges.empty()) return {};
     Neighbors cyclic = next_;
     for (const OpaqueEdge& edge : edges) cyclic[edge.reader].push_back(edge.producer);
-    placement_.group = strong_components(cyclic);
+    const std::vector<uint32_t> group_of = strong_components(cyclic);
     std::map<uint32_t, OpaqueGroup> groups;
-    for (const OpaqueEdge& edge : edges) groups[placement_.group[edge.reader]].edges.push_back(edge);
-    for (uint32_t i = 0; i < placement_.group.size(); ++i) {
-      if (const auto opaque = groups.find(placement_.group[i]); opaque != groups.end())
+    for (const OpaqueEdge& edge : edges) groups[group_of[edge.reader]].edges.push_back(edge);
+    for (uint32_t i = 0; i < group_of.size(); ++i) {
+      placement_.nodes[i].group = group_of[i];
+      if (const auto opaque = groups.find(group_of[i]); opaque != groups.end())
         opaque->second.nodes.push_back(i);
     }
     std::vector<OpaqueGroup> list;
@@ -93,12 +94,13 @@ class OpaqueGrouper {
   std::vector<OpaqueEdge> find_edges() const {
     std::vector<OpaqueEdge> edges;
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!targets_[placement_.target[i]].backend->info().needs_framework) continue;
+      if (!targets_[placement_.nodes[i].target].backend->info().needs_framework) continue;
       for (ValueId read : values_read(graph_.nodes[i])) {
         const Value& value = graph_.value(read);
         if (value.producer == no_node || !is_opaque(value.type) || opened_.contains({read, i})) continue;
         const auto producer = static_cast<uint32_t>(index(value.producer));
-        if (placement_.target[producer] == placement_.target[i]) edges.push_back({producer, i, read});
+        if (placement_.nodes[producer].target == placement_.nodes[i].target)
+          edges.push_back({producer, i, read});
       }
     }
     return edges;
@@ -108,10 +110,10 @@ class OpaqueGrouper {
   Result<std::vector<uint32_t>> find_refused(const OpaqueGroup& opaque, uint32_t target) const {
     std::vector<uint32_t> refused;
     for (uint32_t node : opaque.nodes) {
-      if (placement_.target[node] == target) continue;
-      if (!placement_.pinned.empty() && placement_.pinned[node])
+      if (placement_.nodes[node].target == target) continue;
+      if (placement_.nodes[node].pinned)
         return impossible(opaque, node, target,
-                          fmt::format("is pinned to {}", targets_[placement_.target[node]].name));
+                          fmt::format("is pinned to {}", targets_[placement_.nodes[node].target].name));
       if (!targets_[target].backend->supports(graph_, NodeId{node}, targets_[target].device).yes)
         refused.push_back(node);
     }
@@ -130,11 +132,12 @@ class OpaqueGrouper {
       for (uint32_t before : previous_[node]) {
         if (const auto at = farthest.find(before); at != farthest.end()) extend(node, at->second);
       }
-      if (placement_.target[node] == target) continue;
+      if (placement_.nodes[node].target == target) continue;
       const auto edge = farthest.find(node);
       const ValueId value = edge == farthest.end() ? opaque.edges[0].value : edge->second->value;
-      placement_.target[node] = target;
-      placement_.reason[node] = fmt::format("between operators that pass '{}'", graph_.value(value).name);
+      placement_.nodes[node].target = target;
+      placement_.nodes[node].reason =
+          fmt::format("between operators that pass '{}'", graph_.value(value).name);
       moved = true;
     }
     return moved;
@@ -205,13 +208,13 @@ class OpaqueGrouper {
 
   std::set<uint32_t> reach(const OpaqueGroup& opaque, const std::vector<uint32_t>& from,
                            const Neighbors& neighbors) const {
-    const uint32_t group = placement_.group[opaque.nodes[0]];
+    const uint32_t group = placement_.nodes[opaque.nodes[0]].group;
     std::set<uint32_t> seen(from.begin(), from.end());
     for (std::vector<uint32_t> stack = from; !stack.empty();) {
       const uint32_t at = stack.back();
       stack.pop_back();
       for (uint32_t to : neighbors[at]) {
-        if (placement_.group[to] == group && seen.insert(to).second) stack.push_back(to);
+        if (placement_.nodes[to].group == group && seen.insert(to).second) stack.push_back(to);
       }
     }
     return seen;

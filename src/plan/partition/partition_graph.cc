@@ -19,11 +19,11 @@ struct Atoms {
 Atoms find_atoms(const Graph& graph, const Placement& placement) {
   Atoms atoms;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const uint32_t first = placement.group.empty() ? i : placement.group[i];
+    const uint32_t first = placement.nodes[i].group;
     if (first == i) {
       atoms.of_node.push_back(static_cast<uint32_t>(atoms.nodes.size()));
       atoms.nodes.emplace_back();
-      atoms.target.push_back(placement.target[i]);
+      atoms.target.push_back(placement.nodes[i].target);
     } else {
       INTARSIA_CHECK(first < i);
       atoms.of_node.push_back(atoms.of_node[first]);
@@ -67,11 +67,11 @@ void expand_atoms(std::vector<Region>& regions, const Atoms& atoms) {
 /// Grows regions from atoms of one target and one stage.
 std::vector<Region> grow_within_stages(const Neighbors& next, const Atoms& atoms,
                                        const Placement& placement) {
-  if (placement.stage.empty()) return grow_regions(next, atoms.target);
+  if (!placement.is_staged) return grow_regions(next, atoms.target);
   const uint32_t targets = 1 + *std::ranges::max_element(atoms.target);
   std::vector<uint32_t> kinds;
   for (size_t atom = 0; atom < atoms.nodes.size(); ++atom)
-    kinds.push_back(placement.stage[atoms.nodes[atom][0]] * targets + atoms.target[atom]);
+    kinds.push_back(placement.nodes[atoms.nodes[atom][0]].stage * targets + atoms.target[atom]);
   std::vector<Region> regions = grow_regions(next, kinds);
   for (Region& region : regions) {
     region.stage = region.target / targets;
@@ -140,15 +140,15 @@ Status verify_partition(const Graph& graph, const Placement& placement, const Pa
     if (r > 0 && partition.regions[r].stage < partition.regions[r - 1].stage)
       return fail("region {} is of an earlier stage than the one before it", r);
     for (NodeId node : partition.regions[r].nodes) {
-      if (!placement.stage.empty() && placement.stage[index(node)] != partition.regions[r].stage)
+      if (placement[node].stage != partition.regions[r].stage)
         return fail("node '{}' is in a region of another stage", graph.node(node).name);
       if (seen[index(node)]) return fail("node '{}' is in two regions", graph.node(node).name);
       seen[index(node)] = true;
       if (partition.region_of[index(node)] != r)
         return fail("node '{}' does not know its region", graph.node(node).name);
-      if (!placement.group.empty() && partition.region_of[placement.group[index(node)]] != r)
+      if (partition.region_of[placement[node].group] != r)
         return fail("node '{}' is torn from its group", graph.node(node).name);
-      if (placement.target[index(node)] != partition.regions[r].target)
+      if (placement[node].target != partition.regions[r].target)
         return fail("node '{}' is in a region of another target", graph.node(node).name);
       for (ValueId read : values_read(graph.node(node))) {
         const NodeId producer = graph.value(read).producer;

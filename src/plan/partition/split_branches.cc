@@ -32,6 +32,9 @@ class BranchSplitter {
       for (ValueId read : values_read(graph_.nodes[i]))
         if (const NodeId producer = graph_.value(read).producer; producer != no_node)
           readers_[index(producer)].push_back(NodeId{i});
+    for (uint32_t i = 0; i < placement.nodes.size(); ++i)
+      if (const uint32_t first = placement.nodes[i].group; first != i)
+        groups_.try_emplace(first, Nodes{NodeId{first}}).first->second.push_back(NodeId{i});
   }
 
   std::vector<Region> split() {
@@ -149,24 +152,25 @@ class BranchSplitter {
   }
 
   void visit_group(NodeId node, auto visit) const {
-    if (placement_.group.empty()) return;
-    for (NodeId other : partition_.regions[region_of(node)].nodes)
-      if (placement_.group[index(other)] == placement_.group[index(node)]) visit(other);
+    const auto group = groups_.find(placement_[node].group);
+    if (group == groups_.end()) return;
+    for (NodeId other : group->second) visit(other);
   }
 
   const Graph& graph_;
   const PlanningProblem& problem_;
   const Placement& placement_;
   const Partition& partition_;
-  size_t& effort_;              // effort that is left
-  std::vector<char> has_work_;  // indexed by region
-  std::vector<Nodes> readers_;  // indexed by node
+  size_t& effort_;                    // effort that is left
+  std::vector<char> has_work_;        // indexed by region
+  std::vector<Nodes> readers_;        // indexed by node
+  std::map<uint32_t, Nodes> groups_;  // groups of several nodes, by the lowest
 };
 
 /// Ends regions where another region on their executor was scheduled between their nodes.
 std::vector<Region> split_by_rank(const PlanningProblem& problem, const Placement& placement,
                                   const Partition& partition) {
-  const auto rank_of = [&](NodeId node) { return placement.rank[index(node)]; };
+  const auto rank_of = [&](NodeId node) { return placement[node].rank; };
   std::map<uint32_t, std::map<uint32_t, uint32_t>> region_at;  // region, by slot and rank
   for (uint32_t r = 0; r < partition.regions.size(); ++r)
     for (NodeId node : partition.regions[r].nodes)
@@ -195,7 +199,7 @@ std::vector<Region> order_regions(const Graph& graph, const Placement& placement
                                   const Partition& partition) {
   std::vector<uint32_t> rank;
   for (const Region& region : partition.regions) {
-    const auto rank_of = [&](NodeId node) { return placement.rank[index(node)]; };
+    const auto rank_of = [&](NodeId node) { return placement[node].rank; };
     rank.push_back(rank_of(std::ranges::min(region.nodes, {}, rank_of)));
   }
   std::vector<std::set<uint32_t>> readers(partition.regions.size());
@@ -222,16 +226,15 @@ std::vector<Region> order_regions(const Graph& graph, const Placement& placement
 
 void split_branches(const PlanningProblem& problem, const Placement& placement, Partition& partition) {
   // Stages mostly run on one executor: others wait for the whole stage, whatever it does first.
-  if (problem.slots.size() < 2 || !placement.stage.empty()) return;
+  if (problem.slots.size() < 2 || placement.is_staged) return;
   size_t effort = most_effort, before = 1;
   while (partition.regions.size() > before && effort > 0) {
     before = partition.regions.size();
     partition = number_regions(problem.graph, BranchSplitter(problem, placement, partition, effort).split());
   }
-  if (!placement.rank.empty())
-    partition = number_regions(problem.graph, split_by_rank(problem, placement, partition));
-  if (!placement.rank.empty())
-    partition = number_regions(problem.graph, order_regions(problem.graph, placement, partition));
+  if (!placement.is_scheduled) return;
+  partition = number_regions(problem.graph, split_by_rank(problem, placement, partition));
+  partition = number_regions(problem.graph, order_regions(problem.graph, placement, partition));
 }
 
 }  // namespace intarsia

@@ -71,8 +71,8 @@ std::string explain_move(const PlanningProblem& problem, const std::vector<int64
 /// Returns, for each atom, the target of its first node.
 std::vector<uint32_t> targets_of_atoms(const GraphCosts& graph_costs, const Placement& placement) {
   std::vector<uint32_t> target_of(graph_costs.costs.times.size());
-  for (size_t node = placement.target.size(); node-- > 0;)
-    target_of[graph_costs.atom_of[node]] = placement.target[node];
+  for (size_t node = placement.nodes.size(); node-- > 0;)
+    target_of[graph_costs.atom_of[node]] = placement.nodes[node].target;
   return target_of;
 }
 
@@ -84,9 +84,9 @@ MixedPlacement move_segments(const PlanningProblem& problem, const Placement& pl
   for (size_t s = 0; s < costs.segments.size(); ++s) {
     const uint32_t to = target_of[atom_of[index(costs.segments[s][0])]];
     for (NodeId node : costs.segments[s]) {
-      uint32_t& target = mixed.placement.target[index(node)];
+      uint32_t& target = mixed.placement[node].target;
       if (target == to) continue;
-      mixed.placement.reason[index(node)] = explain_move(problem, costs.times[s], target, to);
+      mixed.placement[node].reason = explain_move(problem, costs.times[s], target, to);
       target = to;
     }
   }
@@ -123,7 +123,9 @@ std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem,
   if (scheduled.length == never) return std::nullopt;
   MixedPlacement mixed = move_segments(problem, placed, costs, graph_costs.atom_of, scheduled.target);
   mixed.predicted = scheduled.length;
-  for (uint32_t atom : graph_costs.atom_of) mixed.placement.rank.push_back(scheduled.rank[atom]);
+  std::vector<uint32_t> rank;
+  for (uint32_t atom : graph_costs.atom_of) rank.push_back(scheduled.rank[atom]);
+  mixed.placement.schedule(rank);
   return mixed;
 }
 
@@ -138,18 +140,17 @@ int64_t price_schedule(const PlanningProblem& problem, const Placement& placemen
                        const SegmentCosts& costs) {
   const Mixer mixer(problem, costs);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
-  std::vector<uint32_t> rank(placement.rank.empty() ? 0 : graph_costs.costs.times.size());
-  for (size_t node = 0; node < placement.rank.size(); ++node)
-    rank[graph_costs.atom_of[node]] = placement.rank[node];
+  std::vector<uint32_t> rank;
+  if (placement.is_scheduled) rank.resize(graph_costs.costs.times.size());
+  for (size_t node = 0; placement.is_scheduled && node < placement.nodes.size(); ++node)
+    rank[graph_costs.atom_of[node]] = placement.nodes[node].rank;
   return schedule_length(graph_costs.costs, list_executors(problem), targets_of_atoms(graph_costs, placement),
                          rank);
 }
 
 std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
                                               const SegmentCosts& costs) {
-  const auto target_of = [&](const std::vector<NodeId>& segment) {
-    return placement.target[index(segment[0])];
-  };
+  const auto target_of = [&](const std::vector<NodeId>& segment) { return placement[segment[0]].target; };
   SegmentCosts known = costs;  // unknown times are in no difference
   for (size_t s = 0; s < known.segments.size(); ++s) {
     int64_t& time = known.times[s][target_of(known.segments[s])];
@@ -165,7 +166,7 @@ std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, co
     const uint32_t here = target_of(segment);
     std::vector<int64_t>& to = moves.emplace_back(problem.targets.size(), never);
     const bool is_whole =
-        std::ranges::all_of(segment, [&](NodeId node) { return placement.target[index(node)] == here; });
+        std::ranges::all_of(segment, [&](NodeId node) { return placement[node].target == here; });
     if (total == never || costs.times[s][here] >= too_long || !is_whole) continue;
     for (uint32_t there = 0; there < to.size(); ++there) {
       if (there == here || costs.times[s][there] >= too_long) continue;

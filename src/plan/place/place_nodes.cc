@@ -88,43 +88,39 @@ class SupportTable {
 Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
                               const std::vector<Pin>& pins, const std::map<NodeId, uint32_t>& in_model) {
   const std::vector<uint32_t> pinned = TRY(match_pins(graph, targets, pins));
-  const size_t count = graph.nodes.size();
-  Placement placement{std::vector<uint32_t>(count, no_target),
-                      std::vector<std::string>(count),
-                      std::vector<std::vector<std::string>>(count),
-                      std::vector<bool>(count, false),
-                      {}};
+  Placement placement(std::vector<uint32_t>(graph.nodes.size(), no_target));
   SupportTable support(graph, targets);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const NodeId id{i};
+    PlacedNode& node = placement[id];
     if (pinned[i] != no_target) {
       if (const Support& answer = support.of(id, pinned[i]); !answer.yes) {
         return fail("--pin: node '{}' ({}) cannot run on {}: {}; {}", graph.nodes[i].name, graph.nodes[i].op,
                     targets[pinned[i]].name, answer.because, support.who_can(id));
       }
-      placement.target[i] = pinned[i];
-      placement.reason[i] = "pinned by the user";
-      placement.pinned[i] = true;
+      node.target = pinned[i];
+      node.reason = "pinned by the user";
+      node.pinned = true;
       continue;
     }
     if (const auto held = in_model.find(id); held != in_model.end()) {
-      placement.target[i] = held->second;
-      placement.reason[i] = "pinned in the model";
-      placement.pinned[i] = true;
+      node.target = held->second;
+      node.reason = "pinned in the model";
+      node.pinned = true;
       continue;
     }
-    for (uint32_t t = 0; t < targets.size() && placement.target[i] == no_target; ++t) {
+    for (uint32_t t = 0; t < targets.size() && node.target == no_target; ++t) {
       if (targets[t].takes_only_pinned) continue;
       const Support& answer = support.of(id, t);
       if (answer.yes) {
-        placement.target[i] = t;
-        placement.reason[i] = placement.refusals[i].empty() ? "first choice" : "first that supports it";
+        node.target = t;
+        node.reason = node.refusals.empty() ? "first choice" : "first that supports it";
       } else if (t == 0 || targets[t].backend != targets[t - 1].backend) {
-        placement.refusals[i].push_back(targets[t].backend->name() + ": " + answer.because);
+        node.refusals.push_back(targets[t].backend->name() + ": " + answer.because);
       }
     }
   }
-  if (std::ranges::find(placement.target, no_target) != placement.target.end())
+  if (std::ranges::find(placement.nodes, no_target, &PlacedNode::target) != placement.nodes.end())
     return unsupported_error(graph, placement);
   return placement;
 }

@@ -44,12 +44,11 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const PlanningProblem& p
 }  // namespace
 
 bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node) {
-  const bool pinned = !placement.pinned.empty() && placement.pinned[index(node)];
-  return !pinned && !problem.targets[placement.target[index(node)]].backend->info().is_users_own;
+  return !placement[node].pinned && !problem.targets[placement[node].target].backend->info().is_users_own;
 }
 
 bool may_go(const PlanningProblem& problem, const Placement& placement, NodeId node, uint32_t target) {
-  if (placement.target[index(node)] == target) return true;
+  if (placement[node].target == target) return true;
   return may_move(problem, placement, node) && takes(problem.targets[target], problem.graph, node);
 }
 
@@ -81,7 +80,7 @@ Plan hand_over_native_regions(const Plan& plan, const std::vector<NativeRegion>&
   for (const NativeRegion& native : native_regions) {
     apart.partition.regions[native.region].target = native.framework;
     for (NodeId node : apart.partition.regions[native.region].nodes)
-      apart.placement.target[index(node)] = native.framework;
+      apart.placement[node].target = native.framework;
   }
   return apart;
 }
@@ -89,12 +88,12 @@ Plan hand_over_native_regions(const Plan& plan, const std::vector<NativeRegion>&
 std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placed,
                                       uint32_t target) {
   Placement placement = placed;
-  for (uint32_t i = 0; i < placement.target.size(); ++i) {
-    if (placement.target[i] == target || !may_move(problem, placed, NodeId{i})) continue;
+  for (uint32_t i = 0; i < placement.nodes.size(); ++i) {
+    if (placement.nodes[i].target == target || !may_move(problem, placed, NodeId{i})) continue;
     if (!takes(problem.targets[target], problem.graph, NodeId{i})) return std::nullopt;
-    placement.target[i] = target;
+    placement.nodes[i].target = target;
   }
-  if (placement.target == placed.target) return std::nullopt;
+  if (placement.targets() == placed.targets()) return std::nullopt;
   return placement;
 }
 
@@ -102,23 +101,24 @@ std::optional<Placement> place_within(const PlanningProblem& problem, const Plac
                                       const std::function<bool(uint32_t target)>& may_use,
                                       const std::string& why) {
   Placement placement = placed;
-  for (uint32_t i = 0; i < placement.target.size(); ++i) {
-    if (may_use(placement.target[i])) continue;
+  for (uint32_t i = 0; i < placement.nodes.size(); ++i) {
+    if (may_use(placement.nodes[i].target)) continue;
     uint32_t other = 0;
     const auto targets = static_cast<uint32_t>(problem.targets.size());
     while (other < targets && !(may_use(other) && takes(problem.targets[other], problem.graph, NodeId{i})))
       ++other;
     if (other == targets) return std::nullopt;
-    placement.target[i] = other;
-    placement.reason[i] = why;
+    placement.nodes[i].target = other;
+    placement.nodes[i].reason = why;
   }
-  if (placement.target == placed.target) return std::nullopt;
+  if (placement.targets() == placed.targets()) return std::nullopt;
   return placement;
 }
 
 bool is_held_in_framework(const PlanningProblem& problem, const Placement& placement) {
-  for (uint32_t i = 0; i < placement.target.size(); ++i) {
-    if (is_framework(problem, placement.target[i]) && !may_move(problem, placement, NodeId{i})) return true;
+  for (uint32_t i = 0; i < placement.nodes.size(); ++i) {
+    if (is_framework(problem, placement.nodes[i].target) && !may_move(problem, placement, NodeId{i}))
+      return true;
   }
   return false;
 }

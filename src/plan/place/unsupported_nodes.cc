@@ -71,7 +71,7 @@ std::string count_nodes(const OpGroup& group) {
 
 tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& placement) {
   std::vector<bool> is_unsupported;
-  for (uint32_t target : placement.target) is_unsupported.push_back(target == no_target);
+  for (const PlacedNode& node : placement.nodes) is_unsupported.push_back(node.target == no_target);
   const FollowingNodes following(graph, is_unsupported);
   std::vector<OpGroup> lacking, others;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -81,7 +81,7 @@ tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& pla
   for (const OpGroup& group : lacking)
     first.push_back(fmt::format("{} ({}, first '{}': {})", group.op, count_nodes(group),
                                 graph.nodes[group.first].name,
-                                fmt::join(placement.refusals[group.first], "; ")));
+                                fmt::join(placement.nodes[group.first].refusals, "; ")));
   for (const OpGroup& group : others) after.push_back(fmt::format("{} ({})", group.op, count_nodes(group)));
   return fail(ErrorKind::unsupported,
               "no backend runs these operators: {}{}. Allow more backends (--backends, --fallback auto) or "

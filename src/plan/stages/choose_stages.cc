@@ -25,9 +25,9 @@ struct PartTimes {
 /// Returns the segments with unknown times.
 SegmentCosts unknown_costs(const PlanningProblem& problem, const Plan& plan) {
   std::vector<std::vector<bool>> may_run;
-  for (uint32_t target : plan.placement.target) {
+  for (const PlacedNode& node : plan.placement.nodes) {
     may_run.emplace_back(problem.targets.size(), false);
-    may_run.back()[target] = true;
+    may_run.back()[node.target] = true;
   }
   SegmentCosts costs;
   costs.segments = list_segments(find_segments(problem, may_run));
@@ -88,7 +88,7 @@ Result<std::vector<uint32_t>> slots_in_order(const PlanningProblem& problem, uin
 Result<StagedPlan> cut_by_hand(const PlanningProblem& problem, const ChosenPlan& chosen,
                                const StageDemand& demand, const PlanTools& tools) {
   Placement placement = chosen.plan.placement;
-  placement.stage = TRY(cut_graph(problem.graph, demand.cuts));
+  placement.divide(TRY(cut_graph(problem.graph, demand.cuts)));
   std::vector<ChosenStage> stages;
   for (uint32_t slot : TRY(slots_in_order(problem, count_stages(placement))))
     stages.push_back({slot, {problem.slots[slot].device}});
@@ -119,7 +119,7 @@ std::vector<AlternativePlan> find_undivided_alternatives(const PlanningProblem& 
                                                          const ChosenPlan& chosen, const Plan& staged,
                                                          const PlanTools& tools) {
   Plan whole = staged;
-  whole.placement.stage.clear();
+  whole.placement.undivide();
   MemoryFitter fitter{problem, tools.memory, tools.replan};
   const auto replan = [&](Placement placement) -> Result<Plan> {
     Plan plan = TRY(tools.replan(std::move(placement)));

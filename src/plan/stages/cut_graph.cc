@@ -70,28 +70,26 @@ Result<std::vector<uint32_t>> cut_graph(const Graph& graph, const std::vector<st
 }
 
 Status verify_stage_order(const Graph& graph, const Placement& placement) {
-  if (placement.stage.empty()) return {};
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const uint32_t stage = placement.stage[i];
-    if (!placement.group.empty() && placement.stage[placement.group[i]] != stage)
+    const uint32_t stage = placement.nodes[i].stage, group = placement.nodes[i].group;
+    if (placement.nodes[group].stage != stage)
       return fail(
           "nodes '{}' and '{}' are in the stages {} and {}, but pass values that only one region can hold: "
           "cut "
           "before or after both",
-          graph.nodes[placement.group[i]].name, graph.nodes[i].name, placement.stage[placement.group[i]] + 1,
-          stage + 1);
+          graph.nodes[group].name, graph.nodes[i].name, placement.nodes[group].stage + 1, stage + 1);
     for (ValueId read : values_read(graph.nodes[i])) {
       const NodeId producer = graph.value(read).producer;
-      if (producer != no_node && placement.stage[index(producer)] > stage)
+      if (producer != no_node && placement[producer].stage > stage)
         return fail("stage {} reads '{}', which the later stage {} makes", stage + 1, graph.value(read).name,
-                    placement.stage[index(producer)] + 1);
+                    placement[producer].stage + 1);
     }
   }
   return {};
 }
 
 uint32_t count_stages(const Placement& placement) {
-  return placement.stage.empty() ? 1 : 1 + *std::ranges::max_element(placement.stage);
+  return placement.is_staged ? 1 + std::ranges::max(placement.stages()) : 1;
 }
 
 }  // namespace intarsia

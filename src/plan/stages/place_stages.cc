@@ -17,7 +17,7 @@ WantedSlots find_wanted_slots(const std::vector<uint32_t>& slot_of_stage,
   WantedSlots wanted;
   for (size_t i = 0; i < backends.size(); ++i) {
     const Target* const backend = backends[i];
-    if (backend->info().has_one_pool) wanted[backend].insert(slot_of_stage[placement.stage[i]]);
+    if (backend->info().has_one_pool) wanted[backend].insert(slot_of_stage[placement.nodes[i].stage]);
   }
   return wanted;
 }
@@ -44,17 +44,17 @@ void place_stages(const PlanningProblem& problem, const std::vector<uint32_t>& s
                   const std::vector<const Target*>& preferred, Placement& placement) {
   std::vector<const Target*> backends = preferred;
   for (size_t i = 0; i < backends.size(); ++i)
-    if (backends[i] == nullptr) backends[i] = problem.targets[placement.target[i]].backend;
+    if (backends[i] == nullptr) backends[i] = problem.targets[placement.nodes[i].target].backend;
   const WantedSlots wanted = find_wanted_slots(slot_of_stage, backends, placement);
-  for (uint32_t i = 0; i < placement.target.size(); ++i) {
-    const uint32_t stage = placement.stage[i], slot = slot_of_stage[stage];
-    const PlacementTarget& now = problem.targets[placement.target[i]];
+  for (uint32_t i = 0; i < placement.nodes.size(); ++i) {
+    const uint32_t stage = placement.nodes[i].stage, slot = slot_of_stage[stage];
+    const PlacementTarget& now = problem.targets[placement.nodes[i].target];
     if (now.slot == slot && now.backend == backends[i]) continue;
     const std::optional<uint32_t> target =
         target_on_slot(problem, placement, wanted, NodeId{i}, slot, backends[i]);
-    if (!target || *target == placement.target[i]) continue;
-    placement.target[i] = *target;
-    placement.reason[i] = fmt::format("in stage {}, on {}", stage, problem.slots[slot].name);
+    if (!target || *target == placement.nodes[i].target) continue;
+    placement.nodes[i].target = *target;
+    placement.nodes[i].reason = fmt::format("in stage {}, on {}", stage, problem.slots[slot].name);
   }
 }
 

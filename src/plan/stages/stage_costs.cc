@@ -24,7 +24,7 @@ double guess_time(const PlanningProblem& problem, const Placement& placement, co
                   size_t segment, uint32_t slot) {
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
     if (problem.targets[target].slot != slot) continue;
-    const uint32_t placed = placement.target[index(costs.segments[segment][0])];
+    const uint32_t placed = placement[costs.segments[segment][0]].target;
     if (problem.targets[target].backend->info().has_one_pool && target != placed) continue;
     const auto may_be_there = [&](NodeId node) { return may_go(problem, placement, node, target); };
     if (!std::ranges::all_of(costs.segments[segment], may_be_there)) continue;
@@ -42,7 +42,7 @@ struct SegmentRunner {
 SegmentRunner find_runner(const PlanningProblem& problem, const Placement& placement,
                           const SegmentCosts& costs, size_t segment, uint32_t slot) {
   if (!has_time_anywhere(costs, segment)) return {guess_time(problem, placement, costs, segment, slot)};
-  const uint32_t placed = placement.target[index(costs.segments[segment][0])];
+  const uint32_t placed = placement[costs.segments[segment][0]].target;
   SegmentRunner fastest;
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
     if (problem.targets[target].slot != slot) continue;
@@ -148,7 +148,9 @@ std::vector<StageValue> find_stage_values(const Graph& graph, const std::vector<
 std::vector<std::vector<uint32_t>> find_together(const Placement& placement,
                                                  const std::vector<uint32_t>& segment_of) {
   std::map<uint32_t, std::set<uint32_t>> by_group;
-  for (uint32_t i = 0; i < placement.group.size(); ++i) by_group[placement.group[i]].insert(segment_of[i]);
+  for (uint32_t i = 0; i < placement.nodes.size(); ++i)
+    if (const uint32_t first = placement.nodes[i].group; first != i)
+      by_group[first].insert({segment_of[first], segment_of[i]});
   std::vector<std::vector<uint32_t>> together;
   for (const auto& [group, segments] : by_group)
     if (segments.size() > 1) together.emplace_back(segments.begin(), segments.end());

@@ -90,7 +90,7 @@ std::vector<std::vector<StageMemory>> list_frame_choices(const PlanningProblem& 
 }
 
 bool are_same(const StagedPlan& one, const StagedPlan& other) {
-  return one.plan.placement.stage == other.plan.placement.stage &&
+  return one.plan.placement.stages() == other.plan.placement.stages() &&
          std::ranges::equal(one.stages, other.stages, {}, &ChosenStage::executors, &ChosenStage::executors);
 }
 
@@ -145,8 +145,8 @@ Result<bool> StagePlanner::hold_less(const StagedPlan& staged) {
     if (used <= limit) continue;
     is_too_much = true;
     std::vector<NodeId> there;
-    for (uint32_t i = 0; i < plan.placement.target.size(); ++i)
-      if (problem_.space_of_target[plan.placement.target[i]] == space) there.push_back(NodeId{i});
+    for (uint32_t i = 0; i < plan.placement.nodes.size(); ++i)
+      if (problem_.space_of_target[plan.placement.nodes[i].target] == space) there.push_back(NodeId{i});
     memory_[space].most =
         held_bytes(problem_.graph, there) * static_cast<double>(limit) / static_cast<double>(used);
   }
@@ -188,12 +188,12 @@ Result<Partitionings> StagePlanner::find_candidates(std::optional<uint32_t> coun
 
 Result<StagedPlan> StagePlanner::realize(const Partitioning& candidate) const {
   Placement placement = placed_;
-  placement.stage.resize(placement.target.size());
+  placement.is_staged = true;
   std::vector<ChosenStage> stages;
   for (const CandidateStage& from : candidate.stages) {
     for (uint32_t segment : from.segments)
       for (NodeId node : costs_.segments[segment])
-        placement.stage[index(node)] = static_cast<uint32_t>(stages.size());
+        placement[node].stage = static_cast<uint32_t>(stages.size());
     ChosenStage& stage = stages.emplace_back(ChosenStage{from.slots[0], {}});
     for (uint32_t slot : from.slots) stage.executors.push_back(problem_.slots[slot].device);
     if (from.load > 0) stage.rate = from.load_alone / from.load;

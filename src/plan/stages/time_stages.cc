@@ -22,7 +22,7 @@ StageTimes predict_runs(const Graph& graph, const Plan& plan, const Segments& se
   for (size_t s = 0; s < segments.size(); ++s) {
     const double all = estimate_time(graph, segments[s]);
     for (NodeId node : segments[s]) {
-      const uint32_t stage = plan.placement.stage[index(node)];
+      const uint32_t stage = plan.placement[node].stage;
       const double part = estimate_time(graph, {node}) / all;
       times[stage] += kind_of_slot(kinds, stages[stage].slot).times[s] * part;
     }
@@ -87,10 +87,10 @@ void add_times(const PlanningProblem& problem, const SegmentCosts& costs, const 
 /// Returns, for each node, the backend that runs its segment on the slot of its stage.
 std::vector<const Target*> find_preferred(const Placement& placement, const Segments& segments,
                                           const ExecutorKinds& kinds, const std::vector<uint32_t>& slots) {
-  std::vector<const Target*> preferred(placement.target.size(), nullptr);
+  std::vector<const Target*> preferred(placement.nodes.size(), nullptr);
   for (size_t s = 0; s < segments.size(); ++s) {
     for (NodeId node : segments[s]) {
-      const uint32_t slot = slots[placement.stage[index(node)]];
+      const uint32_t slot = slots[placement[node].stage];
       preferred[index(node)] = kind_of_slot(kinds, slot).backends[s];
     }
   }
