@@ -35,15 +35,15 @@ def compile_model(model: pathlib.Path, threads: int, *options: object) -> dict:
     )
 
 
-def random_placement(choices: random.Random, stretches: list[dict]) -> dict[str, str]:
-    """Of up to eight runs of stretches, each on a backend that has times for all of them."""
-    cuts = sorted(choices.sample(range(1, len(stretches)), min(choices.randint(1, 7), len(stretches) - 1)))
+def random_placement(choices: random.Random, segments: list[dict]) -> dict[str, str]:
+    """Of up to eight runs of segments, each on a backend that has times for all of them."""
+    cuts = sorted(choices.sample(range(1, len(segments)), min(choices.randint(1, 7), len(segments) - 1)))
     placement = {}
-    for first, last in zip([0, *cuts], [*cuts, len(stretches)], strict=True):
-        part = stretches[first:last]
-        targets = [t for t in part[0]["ms"] if all(stretch["ms"][t] is not None for stretch in part)]
+    for first, last in zip([0, *cuts], [*cuts, len(segments)], strict=True):
+        part = segments[first:last]
+        targets = [t for t in part[0]["ms"] if all(segment["ms"][t] is not None for segment in part)]
         target = choices.choice(targets)
-        placement |= {node: target for stretch in part for node in stretch["source_nodes"]}
+        placement |= {node: target for segment in part for node in segment["source_nodes"]}
     return placement
 
 
@@ -65,12 +65,12 @@ def measure_placement(model: pathlib.Path, placement: dict[str, str], threads: i
 
 def measure_model(name: str, arguments: argparse.Namespace) -> list[dict]:
     model = ROOT / f"build/models/{name}.onnx"
-    stretches = compile_model(model, arguments.threads)["stretches"]
+    segments = compile_model(model, arguments.threads)["segments"]
     choices = random.Random(arguments.seed)
     rows = []
     for _ in range(arguments.placements):
         row = measure_placement(
-            model, random_placement(choices, stretches), arguments.threads, arguments.seconds
+            model, random_placement(choices, segments), arguments.threads, arguments.seconds
         )
         error = "not predicted" if row["error"] is None else f"{row['error']:.1%}"
         print(

@@ -74,29 +74,35 @@ class Callbacks {
   std::optional<nb::python_error> exception_;
 };
 
+/// Defines an attribute whose values are the words of a choice.
+template <typename Choice>
+void define_choice(nb::class_<intarsia::CompileOptions>& options, const char* name, const char* option,
+                   Choice intarsia::CompileOptions::* choice) {
+  using intarsia::CompileOptions;
+  options.def_prop_rw(
+      name, [choice](const CompileOptions& from) { return intarsia::detail::word_of(from.*choice); },
+      [choice, option](CompileOptions& to, const std::string& word) {
+        to.*choice = intarsia::detail::choice_of<Choice>(word, option);
+      });
+}
+
 void define_options(nb::module_& module) {
   using intarsia::CompileOptions;
-  nb::class_<CompileOptions>(module, "CompileOptions")
-      .def(nb::init<>())
+  nb::class_<CompileOptions> options(module, "CompileOptions");
+  options.def(nb::init<>())
       .def_rw("devices", &CompileOptions::devices)
       .def_rw("backends", &CompileOptions::backends)
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("pins", &CompileOptions::pins)
       .def_rw("kernels", &CompileOptions::kernels)
-      .def_rw("fallback", &CompileOptions::fallback)
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("threads", &CompileOptions::threads)
-      .def_rw("math", &CompileOptions::math)
-      .def_rw("optimize", &CompileOptions::optimize)
-      .def_rw("tune", &CompileOptions::tune)
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("also", &CompileOptions::also)
       .def_rw("memory", &CompileOptions::memory)
-      .def_rw("objective", &CompileOptions::objective)
       .def_rw("stages", &CompileOptions::stages)
       .def_rw("cuts", &CompileOptions::cuts)
-      .def_rw("prefer", &CompileOptions::prefer)
       .def_rw("plan", &CompileOptions::plan)
       .def_rw("save_plan", &CompileOptions::save_plan)
       .def_rw("signatures", &CompileOptions::signatures)
@@ -105,6 +111,12 @@ void define_options(nb::module_& module) {
       .def_rw("dry_run", &CompileOptions::dry_run)
       .def_rw("print_after", &CompileOptions::print_after)
       .def_rw("stop_after", &CompileOptions::stop_after);
+  define_choice(options, "fallback", "--fallback", &CompileOptions::fallback);
+  define_choice(options, "math", "--math", &CompileOptions::math);
+  define_choice(options, "optimize", "--optimize", &CompileOptions::optimize);
+  define_choice(options, "tune", "--tune", &CompileOptions::tune);
+  define_choice(options, "objective", "--objective", &CompileOptions::objective);
+  define_choice(options, "prefer", "--prefer", &CompileOptions::prefer);
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ void add_bench_command(CLI::App& app) {
     if (options->mode == "throughput") allowed.push_back("--devices");
     if (options->is_program) refuse_compile_options(*command, allowed);
     check_usage(*options);
-    const bool is_for_runs = command->count("--objective") > 0 && options->compile.objective == "latency";
+    const bool is_for_runs =
+        command->count("--objective") > 0 && options->compile.objective == intarsia::Objective::latency;
     if (options->mode == "throughput" && is_for_runs)
       throw UsageError("--mode throughput compiles with --objective throughput; leave out --objective");
     bench_and_print(*options);

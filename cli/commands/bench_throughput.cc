@@ -12,7 +12,7 @@ namespace {
 
 intarsia::CompileOptions options_for_stages(const BenchOptions& options) {
   intarsia::CompileOptions compile = options.compile;
-  compile.objective = "throughput";
+  compile.objective = intarsia::Objective::throughput;
   return compile;
 }
 

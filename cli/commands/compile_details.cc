@@ -27,12 +27,12 @@ std::string print_plans(const Json& function) {
   std::string text;
   const Json& plan = function["plan"];
   if (!plan.is_null()) text = print_times("region", plan["regions_measured"], plan["regions_remembered"]);
-  for (const Json& stretch : function["stretches"]) {
+  for (const Json& segment : function["segments"]) {
     std::string times;
-    for (const auto& [target, ms] : stretch["ms"].items())
+    for (const auto& [target, ms] : segment["ms"].items())
       if (!ms.is_null())
         times += fmt::format("{}{} {:.3g} ms", times.empty() ? "" : ", ", target, ms.get<double>());
-    const Json& nodes = stretch["source_nodes"];
+    const Json& nodes = segment["source_nodes"];
     const std::string first = nodes.empty() ? "" : nodes[0].get<std::string>();
     text += fmt::format("  part      {} from {}: {}\n", count_of(nodes.size(), "node"), first, times);
   }

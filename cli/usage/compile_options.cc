@@ -1,7 +1,10 @@
 #include "cli/usage/compile_options.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "cli/system/files.h"
 #include "cli/usage/help.h"
@@ -14,6 +17,19 @@ const char* const names[] = {"--devices",      "--backends", "--shape",     "--t
                              "--tune-seconds", "--cache",    "--plan",      "--signature", "--op-library",
                              "--also",         "--memory",   "--objective", "--stages",    "--cut",
                              "--prefer",       "--optimize"};
+
+/// Adds an option whose values are the words of a choice.
+template <typename Choice>
+CLI::Option* add_choice(CLI::App& command, const char* name, Choice& choice, const char* description) {
+  const std::vector<std::string> words(std::begin(intarsia::detail::Words<Choice>::list),
+                                       std::end(intarsia::detail::Words<Choice>::list));
+  const auto set = [&choice, name](const std::string& word) {
+    choice = intarsia::detail::choice_of<Choice>(word, name);
+  };
+  return command.add_option_function<std::string>(name, set, description)
+      ->check(CLI::IsMember(words))
+      ->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
 
 /// Adds the options that most users want, which are in the first group.
 void add_common_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -41,9 +57,7 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
       ->allow_extra_args(false)
       ->type_name("NAME,...")
       ->group(help_group::placement);
-  command.add_option("--fallback", options.fallback, "none: never use a framework (default: auto)")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->type_name("auto|none")
+  add_choice(command, "--fallback", options.fallback, "none: never use a framework (default: auto)")
       ->group(help_group::placement);
   command
       .add_option("--pin", options.pins,
@@ -65,12 +79,9 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
       ->type_name("SLOT=SIZE")
       ->allow_extra_args(false)
       ->group(help_group::placement);
-  command
-      .add_option("--prefer", options.prefer,
-                  "What ships where plans take nearly the same time: self-contained, one that needs no "
-                  "framework unless another takes at least 3% less; fastest (default: self-contained)")
-      ->check(CLI::IsMember({"self-contained", "fastest"}))
-      ->type_name("self-contained|fastest")
+  add_choice(command, "--prefer", options.prefer,
+             "What ships where plans take nearly the same time: self-contained, one that needs no "
+             "framework unless another takes at least 3% less; fastest (default: self-contained)")
       ->group(help_group::placement);
   command
       .add_option("--plan", options.plan,
@@ -85,26 +96,16 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "Generate code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
       ->type_name("LEVEL")
       ->group(help_group::code);
-  command
-      .add_option(
-          "--math", options.math,
-          "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
-      ->check(CLI::IsMember({"exact", "fast"}))
-      ->type_name("exact|fast")
+  add_choice(command, "--math", options.math,
+             "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
       ->group(help_group::code);
-  command
-      .add_option("--optimize", options.optimize,
-                  "size: no weights that are larger than the model's to be faster, and no plan without "
-                  "frameworks beside one with them (default: speed)")
-      ->check(CLI::IsMember({"speed", "size"}))
-      ->type_name("speed|size")
+  add_choice(command, "--optimize", options.optimize,
+             "size: no weights that are larger than the model's to be faster, and no plan without "
+             "frameworks beside one with them (default: speed)")
       ->group(help_group::code);
-  command
-      .add_option("--tune", options.tune,
-                  "Choose kernels by measuring few or many variants, and what a framework runs by "
-                  "measuring whole plans (default: fast)")
-      ->check(CLI::IsMember({"off", "fast", "full"}))
-      ->type_name("off|fast|full")
+  add_choice(command, "--tune", options.tune,
+             "Choose kernels by measuring few or many variants, and what a framework runs by "
+             "measuring whole plans (default: fast)")
       ->group(help_group::code);
   command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most this long")
       ->check(CLI::Range(0.0, 1e9))
@@ -137,11 +138,8 @@ void add_model_options(CLI::App& command, intarsia::CompileOptions& options) {
 }
 
 void add_stage_options(CLI::App& command, intarsia::CompileOptions& options) {
-  command
-      .add_option("--objective", options.objective,
-                  "What the plan is for: latency, or throughput: stages for a pipeline (default: latency)")
-      ->check(CLI::IsMember({"latency", "throughput"}))
-      ->type_name("latency|throughput")
+  add_choice(command, "--objective", options.objective,
+             "What the plan is for: latency, or throughput: stages for a pipeline (default: latency)")
       ->group(help_group::throughput);
   command
       .add_option("--stages", options.stages,

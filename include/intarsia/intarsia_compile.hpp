@@ -12,19 +12,32 @@
 #include <intarsia/intarsia.hpp>
 
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
 namespace intarsia {
 inline namespace v1 {
 
+/// Choices of CompileOptions; intarsia_compile_request describes them, and detail::Words spells them.
+enum class Fallback { automatic, none };
+enum class Math { fast, exact };
+enum class Optimize { speed, size };
+enum class Tune { fast, off, full };
+enum class Objective { latency, throughput };
+enum class Prefer { self_contained, fastest };
+
 /// Fields of intarsia_compile_request, which describes them.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
       also, memory, cuts;
-  std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
-  std::string plan, save_plan;
-  std::string objective = "latency", stages, prefer = "self-contained", optimize = "speed";
+  Fallback fallback = Fallback::automatic;
+  Math math = Math::fast;
+  Optimize optimize = Optimize::speed;
+  Tune tune = Tune::fast;
+  Objective objective = Objective::latency;
+  Prefer prefer = Prefer::self_contained;
+  std::string cpu = "native", stop_after, cache, plan, save_plan, stages;
   int threads = 0;  // number of threads; 0: all cores
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
@@ -53,6 +66,53 @@ struct Explanation {
 };
 
 namespace detail {
+
+/// Words of a choice, in the order of its enumerators.
+template <typename Choice>
+struct Words;
+template <>
+struct Words<Fallback> {
+  static constexpr const char* list[] = {"auto", "none"};
+};
+template <>
+struct Words<Math> {
+  static constexpr const char* list[] = {"fast", "exact"};
+};
+template <>
+struct Words<Optimize> {
+  static constexpr const char* list[] = {"speed", "size"};
+};
+template <>
+struct Words<Tune> {
+  static constexpr const char* list[] = {"fast", "off", "full"};
+};
+template <>
+struct Words<Objective> {
+  static constexpr const char* list[] = {"latency", "throughput"};
+};
+template <>
+struct Words<Prefer> {
+  static constexpr const char* list[] = {"self-contained", "fastest"};
+};
+
+/// Returns the word of a choice. Throws Error (invalid_argument) for a number that no enumerator has.
+template <typename Choice>
+const char* word_of(Choice choice) {
+  const auto number = static_cast<size_t>(choice);
+  if (number < std::size(Words<Choice>::list)) return Words<Choice>::list[number];
+  throw Error("no such choice: " + std::to_string(number), INTARSIA_ERROR_INVALID_ARGUMENT);
+}
+
+/// Returns the choice of a word. Throws Error (invalid_argument), which names the option, for any other word.
+template <typename Choice>
+Choice choice_of(const std::string& word, const char* option) {
+  std::string wanted;
+  for (const char* const& known : Words<Choice>::list) {
+    if (word == known) return static_cast<Choice>(&known - Words<Choice>::list);
+    wanted += (wanted.empty() ? "" : " or ") + std::string(known);
+  }
+  throw Error(option + (" " + word) + ": want " + wanted, INTARSIA_ERROR_INVALID_ARGUMENT);
+}
 
 /// Strings in the form of the C API; refers to the list, which must outlive it.
 class StringList {
@@ -88,7 +148,7 @@ class RequestHolder {
     request_.backends = backends_.get();
     request_.shapes = shapes_.get();
     request_.pins = pins_.get();
-    request_.fallback = options.fallback.c_str();
+    request_.fallback = word_of(options.fallback);
     request_.cpu = options.cpu.c_str();
     request_.threads = options.threads;
     request_.kernels = kernels_.get();
@@ -96,18 +156,18 @@ class RequestHolder {
     request_.dry_run = options.dry_run;
     request_.print_after = print_after_.get();
     if (!options.stop_after.empty()) request_.stop_after = options.stop_after.c_str();
-    request_.math = options.math.c_str();
-    request_.tune = options.tune.c_str();
+    request_.math = word_of(options.math);
+    request_.tune = word_of(options.tune);
     request_.tune_seconds = options.tune_seconds;
     if (!options.cache.empty()) request_.cache = options.cache.c_str();
     request_.also = also_.get();
     request_.memory = memory_.get();
-    request_.objective = options.objective.c_str();
+    request_.objective = word_of(options.objective);
     if (!options.stages.empty()) request_.stages = options.stages.c_str();
     request_.cuts = cuts_.get();
     // Libraries older than these fields accept a request that leaves them out.
-    if (options.prefer != "self-contained") request_.prefer = options.prefer.c_str();
-    if (options.optimize != "speed") request_.optimize = options.optimize.c_str();
+    if (options.prefer != Prefer::self_contained) request_.prefer = word_of(options.prefer);
+    if (options.optimize != Optimize::speed) request_.optimize = word_of(options.optimize);
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();

@@ -126,23 +126,23 @@ std::vector<size_t> timed_targets(const SegmentCosts& costs, size_t count) {
   return targets;
 }
 
-void explain_stretches(const CompiledFunction& function, Explanation& explanation) {
+void explain_segments(const CompiledFunction& function, Explanation& explanation) {
   const PlanningProblem& problem = *function.problem;
   const SegmentCosts& costs = *function.chosen.costs;
   const auto moves = price_moves(problem, function.chosen.plan.placement, costs);
   const std::vector<size_t> targets = timed_targets(costs, problem.targets.size());
   for (size_t target : targets) explanation.targets.push_back(problem.targets[target].name);
   for (size_t s = 0; s < costs.segments.size(); ++s) {
-    ExplainedStretch stretch;
+    ExplainedSegment segment;
     for (NodeId node : costs.segments[s]) {
-      explanation.nodes[index(node)].stretch = s;
-      stretch.nodes.push_back(index(node));
+      explanation.nodes[index(node)].segment = s;
+      segment.nodes.push_back(index(node));
     }
     for (size_t target : targets) {
-      stretch.times.push_back(known_time(costs.times[s][target]));
-      stretch.moves.push_back(known_time(moves[s][target]));
+      segment.times.push_back(known_time(costs.times[s][target]));
+      segment.moves.push_back(known_time(moves[s][target]));
     }
-    explanation.stretches.push_back(std::move(stretch));
+    explanation.segments.push_back(std::move(segment));
   }
 }
 
@@ -169,7 +169,7 @@ void explain_costs(const CompiledFunction& function, Explanation& explanation) {
   explanation.measured = chosen.measured;
   if (chosen.report) explain_plans(*chosen.report, explanation);
   if (chosen.costs)
-    explain_stretches(function, explanation);
+    explain_segments(function, explanation);
   else if (!chosen.report)
     explanation.no_times = "only one plan is possible, so nothing was compared";
   else if (!chosen.report->disabled_reason.empty())

@@ -202,9 +202,9 @@ class Page {
     std::optional<int64_t> sum;
     std::optional<size_t> last;
     for (const ExplainedNode& node : explanation_.nodes) {
-      if (node.op != op || node.refusals.empty() || !node.stretch || node.stretch == last) continue;
-      last = node.stretch;
-      const auto time = stretch_time(explanation_, *node.stretch);
+      if (node.op != op || node.refusals.empty() || !node.segment || node.segment == last) continue;
+      last = node.segment;
+      const auto time = segment_time(explanation_, *node.segment);
       if (time) sum = sum.value_or(0) + *time;
     }
     return sum;
@@ -227,7 +227,7 @@ class Page {
     });
     HtmlTable table("refused", {{"Operator", "name"},
                                 {"Nodes", "number"},
-                                {"Time of their stretches", "number"},
+                                {"Time of their segments", "number"},
                                 {"Elements made", "number"},
                                 {"Runs on"},
                                 {"Why others refused", "long"}});
@@ -237,7 +237,7 @@ class Page {
                      list_cell(op.refusals)});
     }
     add_section("refused", "Operators that a preferred backend refused",
-                note("Those that cost the most come first: by the time of the stretches they are in where it "
+                note("Those that cost the most come first: by the time of the segments they are in where it "
                      "is known, else by the elements that they make.") +
                     table.print());
   }
@@ -265,18 +265,18 @@ class Page {
   }
 
   void add_costs() {
-    if (explanation_.stretches.empty())
+    if (explanation_.segments.empty())
       return add_section("costs", "What parts take elsewhere",
                          note("Not known: " + escape_html(explanation_.no_times) + "."));
     std::vector<HtmlColumn> columns{
-        {"Stretch", "number"}, {"Nodes", "number"}, {"From", "name"}, {"To", "name"}, {"Runs on"}};
+        {"Segment", "number"}, {"Nodes", "number"}, {"From", "name"}, {"To", "name"}, {"Runs on"}};
     for (const std::string& target : explanation_.targets)
       columns.push_back({"On " + escape_html(target), "number"});
     for (const std::string& target : explanation_.targets)
       columns.push_back({"A run, moved to " + escape_html(target), "number"});
     HtmlTable table("costs", std::move(columns));
-    for (size_t s = 0; s < explanation_.stretches.size(); ++s) {
-      const ExplainedStretch& part = explanation_.stretches[s];
+    for (size_t s = 0; s < explanation_.segments.size(); ++s) {
+      const ExplainedSegment& part = explanation_.segments[s];
       const auto node = [&](size_t i) -> const ExplainedNode& { return explanation_.nodes[i]; };
       std::vector<HtmlCell> cells{count_cell(s), count_cell(part.nodes.size()),
                                   text_cell(node(part.nodes.front()).name),
@@ -284,14 +284,14 @@ class Page {
                                   target_cell(explanation_.regions[node(part.nodes[0]).region].target)};
       for (std::optional<int64_t> time : part.times) cells.push_back(time_cell(time));
       for (std::optional<int64_t> move : part.moves) cells.push_back(move_cell(move));
-      table.add_row(std::move(cells), fmt::format("stretch-{}", s));
+      table.add_row(std::move(cells), fmt::format("segment-{}", s));
     }
     add_section("costs", "What parts take elsewhere",
-                note("A stretch is what was timed as one: nodes that follow each other, which a backend may "
+                note("A segment is what was timed as one: nodes that follow each other, which a backend may "
                      "fuse. Times were measured in plans that ran; 0: the backend did the work together with "
-                     "that of another stretch; blank: no plan ran the stretch there. Each is the least that "
+                     "that of another segment; blank: no plan ran the segment there. Each is the least that "
                      "was measured, so that their sum can be less than a run. How much longer or shorter "
-                     "a run would be if only this stretch moved is computed from these times, and those of "
+                     "a run would be if only this segment moved is computed from these times, and those of "
                      "copies and of calls of regions.") +
                     table.print());
   }
@@ -306,9 +306,9 @@ class Page {
     std::vector<HtmlColumn> columns{
         {"#", "number"}, {"Name", "name"},     {"Operator"},           {"Region", "number"},
         {"Target"},      {"Why here", "long"}, {"Refused by", "long"}, {"Others that could"},
-        {"Output"},      {"Bytes", "number"},  {"Stretch", "number"}};
+        {"Output"},      {"Bytes", "number"},  {"Segment", "number"}};
     for (const std::string& target : explanation_.targets)
-      columns.push_back({"Stretch on " + escape_html(target), "number"});
+      columns.push_back({"Segment on " + escape_html(target), "number"});
     HtmlTable table("nodes", std::move(columns));
     for (size_t i = 0; i < explanation_.nodes.size(); ++i) {
       const ExplainedNode& node = explanation_.nodes[i];
@@ -325,10 +325,9 @@ class Page {
                                   text_cell(fmt::format("{}", fmt::join(others, ", "))),
                                   text_cell(types_of(node.outputs)),
                                   node.outputs.empty() ? HtmlCell{} : bytes_cell(node.bytes),
-                                  node.stretch ? link_cell("stretch", *node.stretch) : HtmlCell{}};
+                                  node.segment ? link_cell("segment", *node.segment) : HtmlCell{}};
       for (size_t t = 0; t < explanation_.targets.size(); ++t)
-        cells.push_back(node.stretch ? time_cell(explanation_.stretches[*node.stretch].times[t])
-                                     : HtmlCell{});
+        cells.push_back(node.segment ? time_cell(explanation_.segments[*node.segment].times[t]) : HtmlCell{});
       table.add_row(std::move(cells), fmt::format("node-{}", i));
     }
     add_section("nodes", "Nodes", table.print());

@@ -143,29 +143,29 @@ void print_what_ships(const Explanation& explanation, std::string& text) {
 }
 
 /// Prints the segments that take longest where they are, with their times elsewhere.
-void print_stretches(const Explanation& explanation, std::string& text) {
+void print_segments(const Explanation& explanation, std::string& text) {
   constexpr size_t most = 8;
   struct Slow {
     int64_t time;
     size_t number;
   };
   std::vector<Slow> slowest;
-  for (size_t s = 0; s < explanation.stretches.size(); ++s) {
-    if (const auto time = stretch_time(explanation, s)) slowest.push_back({*time, s});
+  for (size_t s = 0; s < explanation.segments.size(); ++s) {
+    if (const auto time = segment_time(explanation, s)) slowest.push_back({*time, s});
   }
   std::ranges::stable_sort(slowest, std::greater(), &Slow::time);
   if (slowest.size() > most) slowest.resize(most);
-  if (!slowest.empty()) text += "\nSlowest stretches of nodes, and what they take elsewhere:\n";
+  if (!slowest.empty()) text += "\nSlowest segments of nodes, and what they take elsewhere:\n";
   for (const auto& [time, number] : slowest) {
-    const ExplainedStretch& stretch = explanation.stretches[number];
+    const ExplainedSegment& segment = explanation.segments[number];
     std::vector<std::string> times;
-    for (size_t t = 0; t < stretch.times.size(); ++t) {
-      if (stretch.times[t])
+    for (size_t t = 0; t < segment.times.size(); ++t) {
+      if (segment.times[t])
         times.push_back(
-            fmt::format("{} in {}", print_milliseconds(stretch.times[t]), explanation.targets[t]));
+            fmt::format("{} in {}", print_milliseconds(segment.times[t]), explanation.targets[t]));
     }
-    text += wrap(fmt::format("  {} from {}: {}", plural(stretch.nodes.size(), "node"),
-                             explanation.nodes[stretch.nodes[0]].name, fmt::join(times, ", ")),
+    text += wrap(fmt::format("  {} from {}: {}", plural(segment.nodes.size(), "node"),
+                             explanation.nodes[segment.nodes[0]].name, fmt::join(times, ", ")),
                  6);
   }
 }
@@ -247,7 +247,7 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
   if (!explanation.plans.empty()) text += "\nPlans that a compile compared:\n";
   for (const ExplainedPlan& plan : explanation.plans)
     text += wrap(fmt::format("  {}: {}", plan.name, print_milliseconds(plan.nanoseconds)), 6);
-  print_stretches(explanation, text);
+  print_segments(explanation, text);
   if (!explanation.alternatives.empty()) text += "\nWhere a library or device of these is missing:\n";
   for (const ExplainedAlternative& other : explanation.alternatives) {
     text += wrap(

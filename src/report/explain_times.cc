@@ -5,8 +5,8 @@
 
 namespace intarsia {
 
-std::optional<int64_t> stretch_time(const Explanation& explanation, size_t stretch) {
-  const ExplainedStretch& part = explanation.stretches[stretch];
+std::optional<int64_t> segment_time(const Explanation& explanation, size_t segment) {
+  const ExplainedSegment& part = explanation.segments[segment];
   const size_t region = explanation.nodes[part.nodes[0]].region;
   const bool is_whole =
       std::ranges::all_of(part.nodes, [&](size_t node) { return explanation.nodes[node].region == region; });

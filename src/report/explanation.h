@@ -36,12 +36,12 @@ struct ExplainedNode {
   std::optional<uint64_t> bytes;       // bytes that it makes; nullopt if unknown
   std::vector<ExplainedPort> outputs;  // filled for models; a program does not record them
   std::vector<std::string> takers;     // targets that can run it; filled in by find_takers
-  std::optional<size_t> stretch;       // segment it was timed in; nullopt if its time is unknown
+  std::optional<size_t> segment;       // segment it was timed in; nullopt if its time is unknown
 };
 
 /// A segment of consecutive nodes that were timed as one: a backend fuses them, so none has a time of its
 /// own.
-struct ExplainedStretch {
+struct ExplainedSegment {
   std::vector<size_t> nodes;                  // ascending
   std::vector<std::optional<int64_t>> times;  // nanoseconds on each of Explanation::targets
   /// Change of a run's time (negative if shorter) if only this segment moved there, for each target; computed
@@ -124,7 +124,7 @@ struct Explanation {
   std::vector<ExplainedStage> stages;  // empty if the function is not divided
   std::vector<ExplainedPlan> plans;    // fastest first
   std::vector<std::string> targets;    // targets of the segments' times
-  std::vector<ExplainedStretch> stretches;
+  std::vector<ExplainedSegment> segments;
   std::optional<int64_t> measured;  // nanoseconds of a run; for programs with one function only
   std::optional<ProgramSize> size;  // set for programs
   bool may_ship_another = false;    // set for models: a compile measures plans and may choose another one
@@ -141,7 +141,7 @@ Explanation explain_program(const MappedProgram& mapped);
 void find_takers(const PlanningProblem& problem, Explanation& explanation);
 
 /// Returns the time of a segment where it is; nullopt if unknown or if regions divide the segment.
-std::optional<int64_t> stretch_time(const Explanation& explanation, size_t stretch);
+std::optional<int64_t> segment_time(const Explanation& explanation, size_t segment);
 
 /// Returns, for each region, the first stage that has it; nullopt if the function is not divided.
 std::vector<std::optional<size_t>> stages_of_regions(const Explanation& explanation);

@@ -163,14 +163,14 @@ Json times_json(const Explanation& explanation, const std::vector<std::optional<
   return json;
 }
 
-Json stretches_json(const Explanation& explanation) {
+Json segments_json(const Explanation& explanation) {
   Json list = Json::array();
-  for (const ExplainedStretch& stretch : explanation.stretches) {
+  for (const ExplainedSegment& segment : explanation.segments) {
     Json names = Json::array();
-    for (size_t node : stretch.nodes) names.push_back(explanation.nodes[node].name);
+    for (size_t node : segment.nodes) names.push_back(explanation.nodes[node].name);
     list.push_back({{"source_nodes", std::move(names)},
-                    {"ms", times_json(explanation, stretch.times)},
-                    {"move_ms", times_json(explanation, stretch.moves)}});
+                    {"ms", times_json(explanation, segment.times)},
+                    {"move_ms", times_json(explanation, segment.moves)}});
   }
   return list;
 }
@@ -195,7 +195,7 @@ Json nodes_json(const Explanation& explanation) {
                     {"refusals", node.refusals},
                     {"could_run", node.takers.empty() ? Json(nullptr) : Json(node.takers)},
                     {"outputs", node.outputs.empty() ? Json(nullptr) : ports_json(node.outputs)},
-                    {"stretch", node.stretch ? Json(*node.stretch) : Json(nullptr)}});
+                    {"segment", node.segment ? Json(*node.segment) : Json(nullptr)}});
   }
   return list;
 }
@@ -286,7 +286,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["alternatives"] = alternatives_json(explanation);
   json["stages"] = stages_json(explanation);
   json["throughput"] = throughput_json(function);
-  json["stretches"] = stretches_json(explanation);
+  json["segments"] = segments_json(explanation);
   json["kernels"] = stopped ? Json(nullptr) : Json(count_kernels(function.regions));
   json["tuning"] = tuning_json(function.regions.tuning);
   json["code_generation"] = codegen_json(function.regions.codegen);
@@ -336,7 +336,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["measured_ms"] = milliseconds_or_null(explanation.measured);
   json["size"] = size_json(explanation.size);
   json["plans"] = plans_json(explanation);
-  json["stretches"] = stretches_json(explanation);
+  json["segments"] = segments_json(explanation);
   json["notes"] = explanation.notes;
   json["no_times_reason"] = explanation.no_times.empty() ? Json(nullptr) : Json(explanation.no_times);
   json["unsupported_ops"] = refused_json(explanation);

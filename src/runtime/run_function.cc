@@ -144,17 +144,20 @@ Status PreparedFunction::run_traced(PreparedStep& step) {
   return status;
 }
 
+/// Runs a step; no exception leaves it, as other threads run steps, too.
 Status PreparedFunction::run_step(PreparedStep& step) {
-  return caught([&] { return do_step(step); });
+  Status status = caught([&] { return do_step(step); });
+  if (status) return status;
+  return caught([&] { return with_context(std::move(status), "{}", step_text(step)); });
 }
 
 Status PreparedFunction::do_step(PreparedStep& step) {
-  Status status = caught([&] {
-    if (step.cores != nullptr) return run_on_its_cores(step);
-    if (trace_) return run_traced(step);
-    return step.kind == fbs::StepKind::run ? run_region(step) : run_copy(step);
-  });
-  if (!status) return with_context(std::move(status), "{}", step_text(step));
+  if (step.cores != nullptr)
+    TRY(run_on_its_cores(step));
+  else if (trace_)
+    TRY(run_traced(step));
+  else
+    TRY(step.kind == fbs::StepKind::run ? run_region(step) : run_copy(step));
   if (dump_) dump_outputs(step);
   return {};
 }

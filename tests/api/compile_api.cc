@@ -249,14 +249,23 @@ TEST(CompileApi, ACancelledCompileHasItsOwnKind) {
 TEST(CompileApi, ErrorsNameTheOption) {
   const auto& compiler = intarsia::Compiler::get();
   intarsia::CompileOptions options;
-  options.fallback = "perhaps";
+  options.fallback = static_cast<intarsia::Fallback>(7);
   EXPECT_EQ(message_of([&] { compiler.compile(scale_model(-1), program("x.so"), options); }),
-            "--fallback perhaps: want auto or none");
+            "no such choice: 7");
+  EXPECT_EQ(message_of([&] { intarsia::detail::choice_of<intarsia::Tune>("sometimes", "--tune"); }),
+            "--tune sometimes: want fast or off or full");
   EXPECT_NE(message_of([&] { compiler.compile("nowhere.onnx", program("x.so")); }).find("nowhere.onnx"),
             std::string::npos);
   intarsia_compile_request request{};
   intarsia_error* error = intarsia_compile(&request, nullptr);
   EXPECT_EQ(message_of([&] { intarsia::detail::check(error); }).rfind("struct_size", 0), 0u);
+  const std::string model = scale_model(-1), path = program("x.so");
+  request.struct_size = sizeof(request);
+  request.model = model.c_str();
+  request.program = path.c_str();
+  request.fallback = "perhaps";
+  error = intarsia_compile(&request, nullptr);
+  EXPECT_EQ(message_of([&] { intarsia::detail::check(error); }), "--fallback perhaps: want auto or none");
 }
 
 TEST(Measuring, AsksForCoresThatAreThere) {

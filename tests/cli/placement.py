@@ -187,7 +187,7 @@ def test_explain_tells_what_a_compile_measured(products, tmp_path):
         tmp_path / "page.html", "--cache",
     )  # fmt: skip
     unknown = call_json("explain", products, *options, tmp_path / "other")
-    assert unknown["stretches"] == [] and "not timed on this machine" in unknown["no_times_reason"]
+    assert unknown["segments"] == [] and "not timed on this machine" in unknown["no_times_reason"]
     assert "not timed on this machine" in (tmp_path / "page.html").read_text()
     explained = call_json("explain", products, *options, tmp_path / "cache")
     assert explained["no_times_reason"] is None and explained["measured_ms"] == report["plan"]["as_placed_ms"]
@@ -196,14 +196,14 @@ def test_explain_tells_what_a_compile_measured(products, tmp_path):
         "measured_ms": report["measured_ms"],
         "predicted_ms": None,
     }
-    assert [node["stretch"] for node in explained["nodes"]] == list(range(8))
-    for stretch, shipped in zip(explained["stretches"], report["stretches"], strict=True):
-        assert stretch["ms"] == shipped["ms"] and stretch["source_nodes"] == shipped["source_nodes"]
-        on_cpu, on_accel = stretch["ms"]["halide@cpu"], stretch["ms"]["halide@accel"]
+    assert [node["segment"] for node in explained["nodes"]] == list(range(8))
+    for segment, shipped in zip(explained["segments"], report["segments"], strict=True):
+        assert segment["ms"] == shipped["ms"] and segment["source_nodes"] == shipped["source_nodes"]
+        on_cpu, on_accel = segment["ms"]["halide@cpu"], segment["ms"]["halide@accel"]
         assert 0.4 < on_accel < 2
-        copies = stretch["move_ms"]["halide@accel"] - (on_accel - on_cpu)
+        copies = segment["move_ms"]["halide@accel"] - (on_accel - on_cpu)
         assert 0.2 <= copies < 2  # there and back, and calls
-        assert stretch["move_ms"]["halide@cpu"] is None and shipped["move_ms"]["halide@accel"] is None
+        assert segment["move_ms"]["halide@cpu"] is None and shipped["move_ms"]["halide@accel"] is None
     page = (tmp_path / "page.html").read_text()
     assert "On halide@accel" in page and "A run, moved to halide@accel" in page
 
@@ -220,7 +220,7 @@ def test_a_given_plan_is_predicted_from_its_parts(products, tmp_path):
     plan.write_text(json.dumps({"intarsia_plan": 1, "functions": {"main": {"nodes": targets}}}))
     given = call_json("compile", products, *options, tmp_path / "cache")
     parts = sum(
-        stretch["ms"][target] for stretch, target in zip(report["stretches"], targets.values(), strict=True)
+        segment["ms"][target] for segment, target in zip(report["segments"], targets.values(), strict=True)
     )
     assert parts + 0.2 < given["predicted_ms"] < parts + 2  # there and back, and calls
     assert given["measured_ms"] is None and given["plan"]["disabled_reason"] == "the plan is given"

@@ -145,7 +145,7 @@ def test_its_times_are_measured_and_compared(resnet, tmp_path):
     options = (*DEVICES, "--cache", tmp_path, "--backends", "toy_npu,halide", *WITH_TOY_NPU)
     report = call_json("compile", resnet, "-o", tmp_path / "p.so", *options)
     assert report["plan"] is not None
-    assert any(stretch["ms"].get("toy_npu@npu") for stretch in report["stretches"])
+    assert any(segment["ms"].get("toy_npu@npu") for segment in report["segments"])
     assert "halide@cpu" in report["single_backend_ms"]
     again = call_json("compile", resnet, "-o", tmp_path / "q.so", *options)
     assert again["plan"]["regions_measured"] == 0
@@ -177,8 +177,8 @@ def test_a_device_that_is_not_here_is_planned_by_declared_costs(tmp_path):
     assert slow["plan"]["disabled_reason"] is None
     assert {region["target"] for region in slow["regions"]} == {"halide@cpu"}
     assert slow["measured_ms"] < 50
-    [stretch] = [one for one in slow["stretches"] if one["ms"].get("test_npu@npu")]
-    assert 100 <= stretch["ms"]["test_npu@npu"] < 110
+    [segment] = [one for one in slow["segments"] if one["ms"].get("test_npu@npu")]
+    assert 100 <= segment["ms"]["test_npu@npu"] < 110
     call("run", program)
     assert "computes nothing" in error_of(
         "run", program, "--bind", "npu=test_npu:7?declared", *plugin, status=2
@@ -214,7 +214,7 @@ def test_what_a_plug_in_groups_is_placed_as_a_whole(tmp_path):
     options = ("-d", "cpu,npu=test_npu:7", "--backends", "test_npu,halide", "--cache", tmp_path)
     plugin = ("--plugin", PLUGINS / "libtest_plugin_good.so")
     report = call_json("compile", path, "-o", tmp_path / "p.so", *options, *plugin)
-    parts = [stretch["source_nodes"] for stretch in report["stretches"]]
+    parts = [segment["source_nodes"] for segment in report["segments"]]
     assert parts == [["product0"], ["relu0", "product1", "relu1"], ["product2"]]
     failing = {"TEST_PLUGIN_FAULT": "groups error"}
     report = call_json("compile", path, "-o", tmp_path / "p.so", *options, *plugin, env=failing)

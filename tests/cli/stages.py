@@ -149,7 +149,7 @@ def test_unlike_executors_by_the_solver_of_plan_workload(tmp_path):
     times = tmp_path / "times.json"
     times.write_text(json.dumps({"default": 700, "link": {"latency_us": 0, "gbps": 100000}}))
     report = compile_json(model, tmp_path, "-d", f"cpu:0,accel=sim:0?times={times}", "--backends", "halide")
-    parts = report["stretches"]
+    parts = report["segments"]
     workload = {
         "maxFPGAs": 1,
         "maxSizePerFPGA": 1,
