@@ -194,7 +194,8 @@ class Program : public ProgramHandle {
     return names;
   }
 
-  /// Returns [(function, [(name, kind, dtype, shape or None)], [the same for outputs])].
+  /// Returns [(function, [(name, kind, dtype, shape or None, expressions or None)], [the same for outputs],
+  /// [(symbol, min, max)])].
   nb::list functions() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);
@@ -205,10 +206,13 @@ class Program : public ProgramHandle {
       function.struct_size = sizeof(function);
       check(intarsia_program_function(program.get(), f, &function));
       nb::list inputs, outputs;
-      for (size_t i = 0; i < function.input_count; ++i) inputs.append(argument(intarsia_program_input, f, i));
+      for (size_t i = 0; i < function.input_count; ++i)
+        inputs.append(argument(intarsia_program_input, intarsia_program_input_size, f, i));
       for (size_t i = 0; i < function.output_count; ++i)
-        outputs.append(argument(intarsia_program_output, f, i));
-      functions.append(nb::make_tuple(std::string(function.name), inputs, outputs));
+        outputs.append(argument(intarsia_program_output, intarsia_program_output_size, f, i));
+      nb::list symbols;
+      for (size_t i = 0; i < function.symbol_count; ++i) symbols.append(symbol(f, i));
+      functions.append(nb::make_tuple(std::string(function.name), inputs, outputs, symbols));
     }
     return functions;
   }
@@ -217,15 +221,28 @@ class Program : public ProgramHandle {
   void verify() const { check(intarsia_program_verify(program.get())); }
 
  private:
-  template <typename Describe>
-  nb::tuple argument(Describe describe, size_t function, size_t number) const {
+  nb::tuple symbol(size_t function, size_t number) const {
+    intarsia_symbol info{};
+    info.struct_size = sizeof(info);
+    check(intarsia_program_symbol(program.get(), function, number, &info));
+    return nb::make_tuple(std::string(info.name), info.min, info.max);
+  }
+
+  template <typename Describe, typename DescribeSize>
+  nb::tuple argument(Describe describe, DescribeSize describe_size, size_t function, size_t number) const {
     intarsia_argument info{};
     info.struct_size = sizeof(info);
     check(describe(program.get(), function, number, &info));
-    if (info.rank < 0) return nb::make_tuple(std::string(info.name), info.kind, info.dtype, nb::none());
-    nb::list shape;
-    for (int64_t i = 0; i < info.rank; ++i) shape.append(info.shape[i]);
-    return nb::make_tuple(std::string(info.name), info.kind, info.dtype, shape);
+    if (info.rank < 0)
+      return nb::make_tuple(std::string(info.name), info.kind, info.dtype, nb::none(), nb::none());
+    nb::list shape, expressions;
+    for (int64_t i = 0; i < info.rank; ++i) {
+      shape.append(info.shape[i]);
+      const char* expression = nullptr;
+      check(describe_size(program.get(), function, number, static_cast<size_t>(i), &expression));
+      expressions.append(expression == nullptr ? nb::none() : nb::cast(std::string(expression)));
+    }
+    return nb::make_tuple(std::string(info.name), info.kind, info.dtype, shape, expressions);
   }
 };
 

@@ -10,14 +10,15 @@
 namespace {
 
 Array fill(const intarsia::Argument& input, uint64_t seed) {
-  const bool known = input.rank_known && std::none_of(input.shape.begin(), input.shape.end(),
-                                                      [](int64_t size) { return size < 0; });
+  const std::vector<int64_t>& shape = input.tuned_shape;
+  const bool known =
+      input.rank_known && std::none_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
   if (input.kind != INTARSIA_TENSOR || !known)
     throw UsageError("input '" + input.name + "' cannot be filled, give it with -i");
-  Array array{input.dtype, input.shape, {}, {}, {}};
+  Array array{input.dtype, shape, {}, {}, {}};
   const int64_t bits = std::max(dtype_bits(input.dtype), 1);
   int64_t total = 0;
-  if (__builtin_mul_overflow(count_elements(input.shape), bits, &total))
+  if (__builtin_mul_overflow(count_elements(shape), bits, &total))
     throw intarsia::Error("input '" + input.name + "' is too large");
   array.bytes.resize(static_cast<size_t>(total / 8 + (total % 8 != 0)));
   if (input.index_limit == 1) return array;  // integers of this input can only be 0

@@ -1,5 +1,7 @@
 #include "cli/inputs/model_inputs.h"
 
+#include <algorithm>
+
 #include "cli/text/print.h"
 #include "cli/usage/compile_options.h"
 
@@ -12,12 +14,25 @@ int32_t find_dtype(const Json& name) {
   return INTARSIA_UNDEFINED;
 }
 
-intarsia::Argument read_port(const Json& port) {
+/// Returns a number that a size may have: for an open one, what a program of the model is measured with.
+int64_t tuned_size(const Json& size, const Json& open_sizes) {
+  for (const Json& open : open_sizes) {
+    if (open["symbol"] != size) continue;
+    if (!open["tuned"].empty()) return open["tuned"][0].get<int64_t>();
+    return std::clamp<int64_t>(1, open["min"].get<int64_t>(), open["max"].get<int64_t>());
+  }
+  return -1;
+}
+
+intarsia::Argument read_port(const Json& port, const Json& open_sizes) {
   intarsia::Argument input{port["name"].get<std::string>()};
   input.dtype = find_dtype(port["dtype"]);
   input.rank_known = !port["shape"].is_null();
   if (!input.rank_known) return input;
-  for (const Json& size : port["shape"]) input.shape.push_back(size.is_null() ? -1 : size.get<int64_t>());
+  for (const Json& size : port["shape"]) {
+    input.shape.push_back(size.is_number() ? size.get<int64_t>() : -1);
+    input.tuned_shape.push_back(size.is_number() ? size.get<int64_t>() : tuned_size(size, open_sizes));
+  }
   return input;
 }
 
@@ -31,6 +46,6 @@ std::vector<intarsia::Argument> describe_inputs(const std::string& path,
   described.progress = nullptr;
   std::vector<intarsia::Argument> inputs;
   const Json report = Json::parse(intarsia::Compiler::get().compile(path, "", described));
-  for (const Json& port : report["inputs"]) inputs.push_back(read_port(port));
+  for (const Json& port : report["inputs"]) inputs.push_back(read_port(port, report["open_sizes"]));
   return inputs;
 }

@@ -23,7 +23,8 @@ std::string print_type(const Json& port) {
   const std::string dtype = port["dtype"].get<std::string>();
   if (port["shape"].is_null()) return dtype + "[*]";
   std::vector<std::string> sizes;
-  for (const Json& size : port["shape"]) sizes.push_back(size.is_null() ? "?" : size.dump());
+  for (const Json& size : port["shape"])
+    sizes.push_back(size.is_null() ? "?" : size.is_string() ? size.get<std::string>() : size.dump());
   return fmt::format("{}[{}]", dtype, fmt::join(sizes, ","));
 }
 

@@ -44,7 +44,10 @@ void add_common_options(CLI::App& command, intarsia::CompileOptions& options) {
   command.add_option("--threads", options.threads, "Threads of a run (default: all cores of this process)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  command.add_option("--shape", options.shapes, "Shape of an input; sizes that stay open become 1")
+  command
+      .add_option("--shape", options.shapes,
+                  "Shape of an input: numbers, and for sizes that stay open until a run names (N), ?, ranges "
+                  "(1..32) or sizes to be fastest at (1,8,32); sizes that no shape mentions become 1")
       ->type_name("INPUT=1x3x224x224")
       ->allow_extra_args(false);
 }

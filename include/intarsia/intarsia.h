@@ -172,7 +172,16 @@ typedef struct intarsia_function {
   const char* name;
   size_t input_count;
   size_t output_count;
+  size_t symbol_count; /* sizes that are open until a run */
 } intarsia_function;
+
+/* Named size that is open until a run: the shapes of the inputs tell it. */
+typedef struct intarsia_symbol {
+  size_t struct_size;
+  const char* name; /* "batch" */
+  int64_t min;      /* smallest size that a run may have */
+  int64_t max;      /* largest one */
+} intarsia_symbol;
 
 typedef struct intarsia_argument {
   size_t struct_size;
@@ -184,6 +193,9 @@ typedef struct intarsia_argument {
   /* Exclusive upper bound of the integers of an input that index another tensor, as token ids do: the size of
    * the smallest axis that they index. 0 if not known, or if the input does not index. */
   int64_t index_limit;
+  /* Input: `rank` sizes that the program was measured with, for whoever needs some that it may have; those of
+   * `shape` if none is open. */
+  const int64_t* tuned_shape;
 } intarsia_argument;
 
 typedef struct intarsia_slot {
@@ -202,6 +214,17 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_input(const intarsia_program* p
                                                        size_t input, intarsia_argument* info);
 INTARSIA_EXPORT intarsia_error* intarsia_program_output(const intarsia_program* program, size_t function,
                                                         size_t output, intarsia_argument* info);
+INTARSIA_EXPORT intarsia_error* intarsia_program_symbol(const intarsia_program* program, size_t function,
+                                                        size_t symbol, intarsia_symbol* info);
+/* Sets *expression to what an open size of an input is over the function's symbols, "batch" or "past+1"; to
+ * NULL for a number, and for a size that is known only after a run. It lives as long as the program. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_input_size(const intarsia_program* program, size_t function,
+                                                            size_t input, size_t axis,
+                                                            const char** expression);
+/* The same of an output. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_output_size(const intarsia_program* program, size_t function,
+                                                             size_t output, size_t axis,
+                                                             const char** expression);
 INTARSIA_EXPORT intarsia_error* intarsia_program_slot(const intarsia_program* program, size_t slot,
                                                       intarsia_slot* info);
 

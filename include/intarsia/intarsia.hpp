@@ -209,7 +209,7 @@ inline std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views)
 
 }  // namespace detail
 
-/// An input or output of a function. Size -1: any size, or known after a run.
+/// An input or output of a function. Size -1: open until a run, or known only after it.
 struct Argument {
   std::string name;
   int32_t kind = INTARSIA_TENSOR;
@@ -217,14 +217,25 @@ struct Argument {
   bool rank_known = true;
   std::vector<int64_t> shape;
   int64_t index_limit = 0;  // exclusive upper bound of an input whose integers are indices; 0 if not known
+  std::vector<std::string> sizes;    // expression of each open size ("batch", "past+1"); empty for others
+  std::vector<int64_t> tuned_shape;  // sizes that the program was measured with (inputs)
+};
+
+/// Named size that is open until a run (intarsia_symbol).
+struct Symbol {
+  std::string name;
+  int64_t min = 0, max = 0;
 };
 
 namespace detail {
 
 inline Argument argument(const intarsia_argument& from) {
   const size_t rank = from.rank < 0 ? 0 : static_cast<size_t>(from.rank);
-  return {from.name,       from.kind, from.dtype, from.rank >= 0, {from.shape, from.shape + rank},
-          from.index_limit};
+  Argument to{from.name, from.kind, from.dtype, from.rank >= 0, {}, from.index_limit, {}, {}};
+  to.shape.assign(from.shape, from.shape + rank);
+  to.sizes.resize(rank);
+  if (from.tuned_shape != nullptr) to.tuned_shape.assign(from.tuned_shape, from.tuned_shape + rank);
+  return to;
 }
 
 }  // namespace detail
@@ -233,6 +244,7 @@ struct Function {
   std::string name;
   std::vector<Argument> inputs;
   std::vector<Argument> outputs;
+  std::vector<Symbol> symbols;
 };
 
 /// A way to run a function (intarsia_alternative).
@@ -453,8 +465,11 @@ class Program {
       intarsia_function function{};
       function.struct_size = sizeof(function);
       detail::check(intarsia_program_function(program_.get(), i, &function));
-      all.push_back({function.name, arguments(intarsia_program_input, i, function.input_count),
-                     arguments(intarsia_program_output, i, function.output_count)});
+      all.push_back(
+          {function.name,
+           arguments(intarsia_program_input, intarsia_program_input_size, i, function.input_count),
+           arguments(intarsia_program_output, intarsia_program_output_size, i, function.output_count),
+           symbols(i, function.symbol_count)});
     }
     return all;
   }
@@ -490,13 +505,31 @@ class Program {
   }
 
   using Describe = intarsia_error* (*)(const intarsia_program*, size_t, size_t, intarsia_argument*);
-  std::vector<Argument> arguments(Describe describe, size_t function, size_t count) const {
+  using DescribeSize = intarsia_error* (*)(const intarsia_program*, size_t, size_t, size_t, const char**);
+  std::vector<Argument> arguments(Describe describe, DescribeSize describe_size, size_t function,
+                                  size_t count) const {
     std::vector<Argument> all;
     for (size_t i = 0; i < count; ++i) {
       intarsia_argument argument{};
       argument.struct_size = sizeof(argument);
       detail::check(describe(program_.get(), function, i, &argument));
       all.push_back(detail::argument(argument));
+      for (size_t axis = 0; axis < all.back().sizes.size(); ++axis) {
+        const char* expression = nullptr;
+        detail::check(describe_size(program_.get(), function, i, axis, &expression));
+        if (expression != nullptr) all.back().sizes[axis] = expression;
+      }
+    }
+    return all;
+  }
+
+  std::vector<Symbol> symbols(size_t function, size_t count) const {
+    std::vector<Symbol> all;
+    for (size_t i = 0; i < count; ++i) {
+      intarsia_symbol symbol{};
+      symbol.struct_size = sizeof(symbol);
+      detail::check(intarsia_program_symbol(program_.get(), function, i, &symbol));
+      all.push_back({symbol.name, symbol.min, symbol.max});
     }
     return all;
   }

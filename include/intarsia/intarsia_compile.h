@@ -37,7 +37,10 @@ typedef struct intarsia_compile_request {
    * and OpenCL devices that are the processor; the program keeps those that its plan uses. */
   intarsia_strings devices;
   intarsia_strings backends; /* names in order of preference; empty: all, in the order of intarsia_backends */
-  intarsia_strings shapes;   /* "INPUT=1x3x224x224"; sizes that stay open become 1 */
+  /* "INPUT=1x3x224x224". A size that stays open until a run is a name ("N", without the letter x), "?" (the
+   * model's name), a range ("1..32"), a list of sizes to be fastest at ("1,8,32"), or both ("1..32:1,8").
+   * Open sizes that no shape mentions become 1. */
+  intarsia_strings shapes;
   /* Placement of the nodes whose name matches GLOB: "GLOB=BACKEND@SLOT", or "GLOB=@SLOT" for any backend
    * there; later ones win. */
   intarsia_strings pins;

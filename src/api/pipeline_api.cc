@@ -104,7 +104,8 @@ Status fill_argument(const std::string& name, const StagePort& port, intarsia_ar
                             .dtype = static_cast<int32_t>(port.dtype),
                             .rank = port.shape ? static_cast<int64_t>(port.shape->size()) : -1,
                             .shape = port.shape ? port.shape->data() : nullptr,
-                            .index_limit = 0});
+                            .index_limit = 0,
+                            .tuned_shape = port.shape ? port.shape->data() : nullptr});
 }
 
 Result<PipelineOptions> make_options(const intarsia_pipeline_builder& builder,

@@ -40,8 +40,8 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, const
 Status read_shapes(const intarsia_strings& from, CompileRequest& to) {
   for (const std::string& text : TRY(read_strings(from, "--shape"))) {
     const auto [input, shape] = TRY(split(text, "--shape", "INPUT=SIZES, as in image=1x3x224x224"));
-    const Shape sizes = TRY(with_context(parse_shape(shape), "--shape {}", text));
-    if (!to.shapes.emplace(input, sizes).second)
+    RequestedShape sizes = TRY(with_context(parse_requested_shape(shape), "--shape {}", text));
+    if (!to.shapes.emplace(input, std::move(sizes)).second)
       return fail("--shape {}: input '{}' is given twice", text, input);
   }
   return {};

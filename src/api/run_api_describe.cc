@@ -2,6 +2,7 @@
 #include "api/all_devices.h"
 #include "api/handles.h"
 #include "api/struct_sizes.h"
+#include "program/open_sizes.h"
 #include "program/print_program.h"
 
 namespace intarsia::api {
@@ -21,16 +22,33 @@ intarsia_argument describe_value(const fbs::ValueT& value) {
           .dtype = value.dtype,
           .rank = value.rank_unknown || value.dtype == 0 ? -1 : static_cast<int64_t>(value.dims.size()),
           .shape = value.dims.data(),
-          .index_limit = static_cast<int64_t>(value.index_limit)};
+          .index_limit = static_cast<int64_t>(value.index_limit),
+          .tuned_shape = value.tuned_dims.empty() ? value.dims.data() : value.tuned_dims.data()};
+}
+
+Result<const fbs::ValueT*> find_argument(const fbs::FunctionT& function, bool input, size_t index) {
+  const std::vector<uint32_t>& side = input ? function.inputs : function.outputs;
+  if (index >= side.size())
+    return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
+  return function.values[side[index]].get();
 }
 
 Status describe_argument(const intarsia_program* program, size_t number, bool input, size_t index,
                          intarsia_argument* info) {
   const fbs::FunctionT* function = TRY(find_function(program, number));
-  const std::vector<uint32_t>& side = input ? function->inputs : function->outputs;
-  if (index >= side.size())
-    return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
-  return fill_struct(info, describe_value(*function->values[side[index]]));
+  return fill_struct(info, describe_value(*TRY(find_argument(*function, input, index))));
+}
+
+Status describe_size(const intarsia_program* program, size_t number, bool input, size_t index, size_t axis,
+                     const char** expression) {
+  if (expression == nullptr) return fail("the place for the expression is a null pointer");
+  const fbs::FunctionT* function = TRY(find_function(program, number));
+  const fbs::ValueT* value = TRY(find_argument(*function, input, index));
+  if (axis >= value->dims.size())
+    return fail("no axis {}; '{}' has {}", axis, value->name, value->dims.size());
+  const std::string& text = text_of_size(*function, *value, axis);
+  *expression = text.empty() ? nullptr : text.c_str();
+  return {};
 }
 
 }  // namespace
@@ -62,8 +80,33 @@ intarsia_error* intarsia_program_function(const intarsia_program* program, size_
     return fill_struct(info, {.struct_size = sizeof(*info),
                               .name = function->name.c_str(),
                               .input_count = function->inputs.size(),
-                              .output_count = function->outputs.size()});
+                              .output_count = function->outputs.size(),
+                              .symbol_count = function->symbols.size()});
   });
+}
+
+intarsia_error* intarsia_program_symbol(const intarsia_program* program, size_t number, size_t symbol,
+                                        intarsia_symbol* info) {
+  return guarded([&]() -> Status {
+    const fbs::FunctionT* function = TRY(find_function(program, number));
+    if (symbol >= function->symbols.size())
+      return fail("no symbol {}; the function has {}", symbol, function->symbols.size());
+    const fbs::SymbolT& about = *function->symbols[symbol];
+    return fill_struct(info, {.struct_size = sizeof(*info),
+                              .name = about.name.c_str(),
+                              .min = static_cast<int64_t>(about.min),
+                              .max = static_cast<int64_t>(about.max)});
+  });
+}
+
+intarsia_error* intarsia_program_input_size(const intarsia_program* program, size_t function, size_t input,
+                                            size_t axis, const char** expression) {
+  return guarded([&] { return describe_size(program, function, true, input, axis, expression); });
+}
+
+intarsia_error* intarsia_program_output_size(const intarsia_program* program, size_t function, size_t output,
+                                             size_t axis, const char** expression) {
+  return guarded([&] { return describe_size(program, function, false, output, axis, expression); });
 }
 
 intarsia_error* intarsia_program_input(const intarsia_program* program, size_t function, size_t input,

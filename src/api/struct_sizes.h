@@ -22,6 +22,8 @@ inline constexpr size_t first_size<intarsia_program_info> = 72;
 template <>
 inline constexpr size_t first_size<intarsia_function> = 32;
 template <>
+inline constexpr size_t first_size<intarsia_symbol> = 32;
+template <>
 inline constexpr size_t first_size<intarsia_argument> = 40;
 template <>
 inline constexpr size_t first_size<intarsia_slot> = 32;

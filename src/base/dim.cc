@@ -256,6 +256,35 @@ Dim substitute_in(const Polynomial& polynomial, const SymbolValue& value_of) {
   return result;
 }
 
+void append_parts(const Polynomial& polynomial, std::vector<SizePart>& parts);
+
+void append_parts(const Atom& atom, std::vector<SizePart>& parts) {
+  using Kind = SizePart::Kind;
+  if (atom.kind == Atom::Kind::symbol) return parts.push_back({Kind::symbol, 0, atom.symbol});
+  for (const Polynomial& operand : atom.operands) append_parts(operand, parts);
+  const Kind kind = atom.kind == Atom::Kind::floor_div ? Kind::floor_div
+                    : atom.kind == Atom::Kind::min     ? Kind::smaller
+                                                       : Kind::larger;
+  parts.push_back({kind});
+}
+
+void append_parts(const Term& term, std::vector<SizePart>& parts) {
+  const bool needs_coefficient = term.coefficient != 1 || term.atoms.empty();
+  if (needs_coefficient) parts.push_back({SizePart::Kind::number, term.coefficient});
+  for (size_t i = 0; i < term.atoms.size(); ++i) {
+    append_parts(term.atoms[i], parts);
+    if (i > 0 || needs_coefficient) parts.push_back({SizePart::Kind::multiply});
+  }
+}
+
+void append_parts(const Polynomial& polynomial, std::vector<SizePart>& parts) {
+  if (polynomial.terms.empty()) parts.push_back({SizePart::Kind::number, 0});
+  for (size_t i = 0; i < polynomial.terms.size(); ++i) {
+    append_parts(polynomial.terms[i], parts);
+    if (i > 0) parts.push_back({SizePart::Kind::add});
+  }
+}
+
 }  // namespace
 
 Dim::Dim(int64_t number) : kind_(Kind::number), number_(number) {}
@@ -313,12 +342,18 @@ std::optional<LinearSize> Dim::linear() const {
   return size;
 }
 
-Dim Dim::substitute(const std::map<std::string, int64_t>& values) const {
+Dim Dim::substitute(const std::map<std::string, Dim>& values) const {
   if (kind_ != Kind::expression) return *this;
   return substitute_in(*expression_, [&](const std::string& symbol) {
     const auto at = values.find(symbol);
-    return at == values.end() ? named(symbol) : Dim(at->second);
+    return at == values.end() ? named(symbol) : at->second;
   });
+}
+
+std::vector<SizePart> Dim::postfix() const {
+  std::vector<SizePart> parts;
+  append_parts(polynomial(), parts);
+  return parts;
 }
 
 std::string Dim::print(const std::function<std::string(const std::string&)>& print_symbol) const {

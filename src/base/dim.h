@@ -9,12 +9,21 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace intarsia {
 
 namespace expression {
 struct Polynomial;
 }
+
+/// Part of a size in postfix order.
+struct SizePart {
+  enum class Kind : uint8_t { number, symbol, add, multiply, floor_div, smaller, larger } kind = Kind::number;
+  int64_t number = 0;
+  std::string symbol = {};
+  bool operator==(const SizePart&) const = default;
+};
 
 /// Size of the form factor * symbol + rest.
 struct LinearSize {
@@ -46,8 +55,10 @@ class Dim {
   /// Returns the size as a multiple of one symbol plus a number ("2*seq+1"); nullopt if it has another form.
   std::optional<LinearSize> linear() const;
 
-  /// Replaces symbols by numbers; symbols that are not in `values` stay.
-  Dim substitute(const std::map<std::string, int64_t>& values) const;
+  /// Replaces symbols by sizes; symbols that are not in `values` stay.
+  Dim substitute(const std::map<std::string, Dim>& values) const;
+  /// Returns the parts of a size that is known, in postfix order: "2*seq+1" is 2, seq, *, 1, +.
+  std::vector<SizePart> postfix() const;
 
   /// Compares what is known about the sizes, not their values at run time: two unknown sizes are equal.
   bool operator==(const Dim& other) const;

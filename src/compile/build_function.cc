@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compile/assign_arenas.h"
+#include "compile/size_table.h"
 #include "passes/index_limits.h"
 #include "plan/stages/stage_steps.h"
 
@@ -16,6 +17,7 @@ struct FunctionBody {
   const std::vector<ValueId>& inputs;
   const std::vector<ValueId>& outputs;
   const StepList& steps;
+  bool is_whole = true;  // whether it is not a stage, whose inputs need not tell what is open
 };
 
 class FunctionBuilder {
@@ -30,6 +32,7 @@ class FunctionBuilder {
 
   BuiltFunction build() {
     function_.name = body_.name;
+    if (body_.is_whole) sizes_.emplace(graph_, function_);
     add_inputs();
     mark_outputs();
     for (const Step& step : body_.steps) add_step(step);
@@ -44,6 +47,7 @@ class FunctionBuilder {
     for (ValueId input : body_.inputs) {
       const uint32_t number = add_value({input, host_memory}, fbs::Storage::input);
       function_.values[number]->index_limit = static_cast<uint64_t>(limits[index(input)]);
+      if (sizes_) sizes_->set_tuned_dims(graph_.value(input).type, *function_.values[number]);
       function_.inputs.push_back(number);
     }
   }
@@ -69,6 +73,7 @@ class FunctionBuilder {
     if (value.type.shape) {
       for (const Dim& dim : *value.type.shape) entry->dims.push_back(dim.is_number() ? dim.number() : -1);
     }
+    if (sizes_) sizes_->describe(value.type, *entry);
     entry->space = space;
     entry->storage = storage;
     function_.values.push_back(std::move(entry));
@@ -160,6 +165,7 @@ class FunctionBuilder {
   const uint32_t first_region_, first_constant_;
   fbs::FunctionT function_;
   std::vector<ValueId> constants_;
+  std::optional<SizeTable> sizes_;
   std::map<PlacedValue, uint32_t> numbers_;
   std::map<ValueId, bool> is_output_;
 };
@@ -186,7 +192,7 @@ Result<BuiltFunction> build_stage(const FunctionParts& parts, size_t stage, uint
       list_stages(parts.problem.graph, parts.plan.partition, parts.problem.space_of_target);
   const std::string name = fmt::format("stage{}", stage);
   const StageSteps& one = stages.at(stage);
-  return build_body(parts, {name, one.inputs, one.outputs, one.steps}, first_region, first_constant);
+  return build_body(parts, {name, one.inputs, one.outputs, one.steps, false}, first_region, first_constant);
 }
 
 }  // namespace intarsia

@@ -41,12 +41,12 @@ struct CompileRequest {
   std::string model_path;
   std::vector<std::string>
       signatures;  // signatures of a SavedModel that become functions; empty for serving_default, or else all
-  std::vector<std::string> op_libraries;       // TensorFlow libraries with the user's own operators
-  std::string program_path;                    // empty with dry_run or stop_after
-  std::vector<std::string> devices = {"cpu"};  // "cpu", "sim:0", "accel=sim:1"
-  std::vector<CandidateDevice> automatic;      // devices that "auto" stands for; `devices` has usable ones
-  std::vector<std::string> backends;           // names in order of preference; empty for all available ones
-  std::map<std::string, Shape> shapes;         // input -> shape
+  std::vector<std::string> op_libraries;         // TensorFlow libraries with the user's own operators
+  std::string program_path;                      // empty with dry_run or stop_after
+  std::vector<std::string> devices = {"cpu"};    // "cpu", "sim:0", "accel=sim:1"
+  std::vector<CandidateDevice> automatic;        // devices that "auto" stands for; `devices` has usable ones
+  std::vector<std::string> backends;             // names in order of preference; empty for all available ones
+  std::map<std::string, RequestedShape> shapes;  // by input
   std::vector<Pin> pins;
   std::vector<std::string> outputs;        // values that replace the model's outputs; empty to keep them
   std::vector<std::string> also;           // slots that must suffice to run the program

@@ -83,12 +83,15 @@ class ProgramEmitter {
   /// Adds all functions; the regions of preferred plans come before those of all alternatives.
   Status add_functions(const std::vector<FunctionParts>& functions) {
     describe_slots(functions[0].problem, program);
-    for (const FunctionParts& parts : functions) program.functions.push_back(TRY(add(parts)));
+    for (const FunctionParts& parts : functions) {
+      program.functions.push_back(TRY(add(parts)));
+      if (!parts.problem.graph.open_sizes.empty()) need(symbols_feature);
+    }
     for (size_t i = 0; i < functions.size(); ++i) {
       std::set<std::string> required = frameworks_of(functions[i]);
       for (const FunctionParts& alternative : functions[i].alternatives) {
         program.functions[i]->alternatives.push_back(TRY(add(alternative)));
-        program.needs = {std::string(alternatives_feature)};
+        need(alternatives_feature);
         const std::set<std::string> others = frameworks_of(alternative);
         std::erase_if(required, [&](const std::string& name) { return !others.contains(name); });
       }
@@ -194,6 +197,10 @@ class ProgramEmitter {
   }
 
   const CompileRequest& request_;
+  void need(std::string_view feature) {
+    if (std::ranges::find(program.needs, feature) == program.needs.end()) program.needs.emplace_back(feature);
+  }
+
   std::set<std::string> requirements_;
 };
 

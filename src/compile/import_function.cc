@@ -46,8 +46,8 @@ bool has_input(const Graph& graph, const std::string& name) {
 }
 
 /// Returns the requested shapes that apply to the signature; the others may be meant for others.
-std::map<std::string, Shape> shapes_for(const FunctionImport& import) {
-  std::map<std::string, Shape> shapes = import.request.shapes;
+std::map<std::string, RequestedShape> shapes_for(const FunctionImport& import) {
+  std::map<std::string, RequestedShape> shapes = import.request.shapes;
   if (!import.signature.empty())
     std::erase_if(shapes, [&](const auto& entry) { return !has_input(import.graph(), entry.first); });
   return shapes;

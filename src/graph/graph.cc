@@ -12,6 +12,10 @@ std::optional<uint64_t> ValueType::fixed_bytes() const {
   return dtype_bytes(dtype, static_cast<size_t>(element_count(*sizes)));
 }
 
+int64_t OpenSize::tuned_size() const {
+  return tuned.empty() ? std::clamp<int64_t>(1, range.min, range.max) : tuned[0];
+}
+
 std::string print_type(const ValueType& type) {
   if (type.opaque) return "opaque";
   return std::string(dtype_name(type.dtype)) + (type.shape ? print_shape(*type.shape) : "[*]");

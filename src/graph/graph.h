@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/attributes.h"
+#include "base/requested_shape.h"
 #include "base/shape.h"
 #include "base/tensor_view.h"
 
@@ -84,6 +85,18 @@ struct FoldedNode {
   std::vector<Value> inputs;  // indexed by input number; one without a name is omitted
 };
 
+/// Named size of inputs that stays open until a program runs.
+struct OpenSize {
+  std::string name;  // symbol of expressions: "batch"
+  SizeRange range;
+  std::vector<int64_t> tuned = {};  // sizes to be fastest at, within the range
+  bool operator==(const OpenSize&) const = default;
+
+  /// Returns the size to plan and to measure with: the first to be fastest at, else the smallest of 1 or
+  /// more.
+  int64_t tuned_size() const;
+};
+
 struct Graph {
   std::string name;
   std::map<std::string, int> opsets;  // domain -> version, as the model declares them
@@ -91,6 +104,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  std::vector<OpenSize> open_sizes = {};  // bound by the shapes of inputs when a program runs
   /// Compares by names, not by ids: the same values (types, constants) in any order, and the same nodes in
   /// the same order, connected by values of the same names.
   bool operator==(const Graph&) const;

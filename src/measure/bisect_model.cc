@@ -125,7 +125,8 @@ CheckRequest request_of_model(const CheckRequest& request, const CheckResult& re
   model.path = result.model_path;
   model.model_path.clear();
   model.bind.devices.clear();
-  for (const CheckedInput& input : result.inputs) model.compile.shapes[input.name] = input.shape;
+  for (const CheckedInput& input : result.inputs)
+    model.compile.shapes[input.name] = RequestedShape::fixed(input.shape);
   if (find_model_format(model.path) == ModelFormat::saved_model) model.compile.signatures = {result.function};
   return model;
 }

@@ -13,6 +13,7 @@
 #include "measure/nudge_inputs.h"
 #include "measure/other_inputs.h"
 #include "program/print_program.h"
+#include "runtime/allocate_value.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -60,12 +61,10 @@ Result<const fbs::FunctionT*> only_function(const LoadedProgram& program) {
 }
 
 Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
-  const bool known =
-      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
-  if (!known || value.dtype == 0) return fail("input '{}' cannot be filled, give it", value.name);
-  const Tensor tensor(static_cast<DType>(value.dtype), value.dims);
-  TRY(with_context(fill_tensor(tensor.view(), seed, value.index_limit), "input '{}'", value.name));
-  return tensor;
+  const std::optional<Tensor> tensor = allocate_value(value);
+  if (!tensor) return fail("input '{}' cannot be filled, give it", value.name);
+  TRY(with_context(fill_tensor(tensor->view(), seed, value.index_limit), "input '{}'", value.name));
+  return *tensor;
 }
 
 /// Gathers the function's inputs: those given, and the others filled. Describes them in `notes`.

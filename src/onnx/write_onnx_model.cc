@@ -98,9 +98,15 @@ void write_node(pbf_writer message, const Graph& graph, const Node& node) {
 
 void write_shape(pbf_writer message, const SymbolicShape& shape) {
   for (const Dim& dim : shape) {
+    if (!dim.is_known()) {
+      message.add_message(onnx::shape::dim, std::string());  // a writer would leave an empty one out
+      continue;
+    }
     pbf_writer entry(message, onnx::shape::dim);
-    if (dim.is_number()) entry.add_int64(onnx::dimension::value, dim.number());
-    if (dim.symbol() != nullptr) entry.add_string(onnx::dimension::param, *dim.symbol());
+    if (dim.is_number())
+      entry.add_int64(onnx::dimension::value, dim.number());
+    else
+      entry.add_string(onnx::dimension::param, dim.print([](const std::string& symbol) { return symbol; }));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/requested_shape.h"
 #include "graph/graph.h"
 
 namespace intarsia {
@@ -16,11 +17,15 @@ struct SymbolBinding {
 };
 
 /// Sets the inputs' shapes to the given ones ("image" -> 1x224x224x3), which determine the symbols
-/// (solve_sizes.h); a symbol that stays open becomes 1. All value types of the graph get the numbers.
+/// (solve_sizes.h); a symbol that no shape mentions becomes 1. All value types of the graph get the numbers.
 ///   x: f32[batch,3], nothing given   ->   f32[1,3], batch=1
 ///   mask: i64[batch,past+1], 1x129 given   ->   i64[1,129], batch=1, past=128
-/// Errors: an unknown input, a rank or size other than the model's, a symbol with two values, an expression
-/// that cannot equal the given number, an input whose rank the model does not specify.
-Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std::string, Shape>& given);
+/// A size that a shape leaves open becomes one of Graph::open_sizes, under the name given; an axis of some
+/// input has exactly that size, so that the inputs of a run tell it.
+///   x: f32[batch,3], Nx3 given   ->   f32[N,3], N is open
+/// Errors: an unknown input, a rank or size other than the model's, a symbol with two values, or a value and
+/// open, an expression that cannot equal the given number, an input whose rank the model does not specify.
+Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph,
+                                               const std::map<std::string, RequestedShape>& given);
 
 }  // namespace intarsia

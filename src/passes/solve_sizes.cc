@@ -10,13 +10,13 @@ namespace {
 using Symbols = std::map<std::string, SolvedSize>;
 
 Dim substitute(const Dim& size, const Symbols& symbols) {
-  std::map<std::string, int64_t> values;
+  std::map<std::string, Dim> values;
   for (const auto& [symbol, solved] : symbols) values[symbol] = solved.value;
   return size.substitute(values);
 }
 
 std::string print_option(const GivenSize& given) {
-  return fmt::format("--shape {}={}", given.input, print_shape(given.shape));
+  return fmt::format("--shape {}={}", given.input, given.shape);
 }
 
 std::string print_size(const Dim& size) { return size.print(print_word); }
@@ -34,11 +34,11 @@ std::string print_symbols(const Dim& size, const Symbols& symbols) {
 }
 
 Result<int64_t> solve(const GivenSize& given, const LinearSize& size) {
-  const __int128 difference = static_cast<__int128>(given.number()) - size.rest;
+  const __int128 difference = static_cast<__int128>(given.number) - size.rest;
   if (difference % size.factor != 0 || difference / size.factor < 0 ||
       difference / size.factor > std::numeric_limits<int64_t>::max())
     return fail("{}: size {} is {} in the model, and no size {} makes that {}", print_option(given),
-                given.axis, print_size(given.size), print_word(size.symbol), given.number());
+                given.axis, print_size(given.size), print_word(size.symbol), given.number);
   return static_cast<int64_t>(difference / size.factor);
 }
 
@@ -48,7 +48,7 @@ Result<Symbols> solve_sizes(const std::vector<GivenSize>& given) {
   Symbols symbols;
   for (const GivenSize& one : given) {
     if (const std::string* symbol = one.size.symbol())
-      symbols.try_emplace(*symbol, SolvedSize{one.number(), &one});
+      symbols.try_emplace(*symbol, SolvedSize{one.number, &one});
   }
   for (bool is_new = true; is_new;) {
     is_new = false;
@@ -65,14 +65,14 @@ Result<Symbols> solve_sizes(const std::vector<GivenSize>& given) {
 Status check_sizes(const std::vector<GivenSize>& given, const Symbols& symbols) {
   for (const GivenSize& one : given) {
     const Dim size = substitute(one.size, symbols);
-    if (size == one.number()) continue;
+    if (size == one.number) continue;
     if (const std::string* symbol = one.size.symbol())
       return fail("{}: '{}' is {} and {} at once", print_option(one), *symbol, symbols.at(*symbol).value,
-                  one.number());
+                  one.number);
     return fail("{}: size {} is {} in the model: {} with {}, not {}; give shapes that agree",
                 print_option(one), one.axis, print_size(one.size),
                 size.is_number() ? std::to_string(size.number()) : "not a number",
-                print_symbols(one.size, symbols), one.number());
+                print_symbols(one.size, symbols), one.number);
   }
   return {};
 }

@@ -10,13 +10,13 @@
 
 namespace intarsia {
 
-/// A size of an input as the model writes it, and the shape given for the input.
+/// A size of an input as the model writes it, and the number given for it.
 struct GivenSize {
   std::string input;
   size_t axis = 0;
   Dim size;  // an expression
-  Shape shape;
-  int64_t number() const { return shape[axis]; }
+  int64_t number = 0;
+  std::string shape;  // text of the whole shape given for the input
 };
 
 /// Value of a symbol, and the given size that determines it; null for a default.

@@ -6,16 +6,20 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "program/open_sizes.h"
 
 namespace intarsia {
 namespace {
 
-std::string print_type(const fbs::ValueT& value) {
+std::string print_type(const fbs::FunctionT& function, const fbs::ValueT& value) {
   const DType dtype = static_cast<DType>(value.dtype);
   if (dtype == DType::undefined) return "opaque";
   if (value.rank_unknown) return fmt::format("{}[*]", dtype_name(dtype));
   std::vector<std::string> sizes;
-  for (int64_t size : value.dims) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+    const std::string& text = text_of_size(function, value, axis);
+    sizes.push_back(!text.empty() ? text : value.dims[axis] < 0 ? "?" : std::to_string(value.dims[axis]));
+  }
   return fmt::format("{}[{}]", dtype_name(dtype), fmt::join(sizes, "x"));
 }
 
@@ -35,7 +39,7 @@ std::string print_values(const fbs::FunctionT& function, const std::vector<uint3
   std::vector<std::string> texts;
   for (uint32_t id : ids) {
     const fbs::ValueT& value = *function.values[id];
-    texts.push_back(with_type ? fmt::format("{}: {}", value.name, print_type(value)) : value.name);
+    texts.push_back(with_type ? fmt::format("{}: {}", value.name, print_type(function, value)) : value.name);
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -65,8 +69,13 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
   for (size_t space = 0; space < function.arena_bytes.size(); ++space) {
     text += fmt::format("  arena {}: {} bytes\n", program.spaces[space]->name, function.arena_bytes[space]);
   }
+  for (const auto& symbol : function.symbols) {
+    text += fmt::format("  size {}: {} to {}", symbol->name, symbol->min, symbol->max);
+    text += symbol->tuned.empty() ? "\n" : fmt::format(", fastest at {}\n", fmt::join(symbol->tuned, ", "));
+  }
   for (const auto& value : function.values) {
-    text += fmt::format("  value {}: {}, {}", value->name, print_type(*value), print_place(program, *value));
+    text += fmt::format("  value {}: {}, {}", value->name, print_type(function, *value),
+                        print_place(program, *value));
     if (!value->axes.empty()) text += fmt::format(", axes {}", fmt::join(value->axes, ", "));
     text += "\n";
   }

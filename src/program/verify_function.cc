@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "program/open_sizes.h"
 
 namespace intarsia {
 namespace {
@@ -220,6 +221,7 @@ Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& funct
   TRY(verify_boundary(state, function.inputs, "input"));
   TRY(verify_boundary(state, function.outputs, "output"));
   TRY(verify_callers_values(state));
+  TRY(verify_open_sizes(function));
   for (size_t i = 0; i < state.ready.size(); ++i) {
     const Storage storage = function.values[i]->storage;
     state.ready[i] = storage == Storage::input || storage == Storage::constant;

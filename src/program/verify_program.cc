@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "program/open_sizes.h"
 #include "program/verify_function.h"
 #include "program/verify_stages.h"
 
@@ -19,7 +20,7 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
 }
 
 /// Features that a reader of this version knows beyond the format itself.
-constexpr std::array known_features{alternatives_feature};
+constexpr std::array known_features{alternatives_feature, symbols_feature};
 
 Status verify_needs(const fbs::ProgramT& program) {
   for (const std::string& feature : program.needs) {
@@ -31,6 +32,10 @@ Status verify_needs(const fbs::ProgramT& program) {
         feature);
   }
   return {};
+}
+
+bool has_need(const fbs::ProgramT& program, std::string_view feature) {
+  return std::ranges::find(program.needs, feature) != program.needs.end();
 }
 
 Status verify_spaces(const fbs::ProgramT& program) {
@@ -107,6 +112,8 @@ std::string print_boundary(const fbs::FunctionT& function) {
       const fbs::ValueT& value = *function.values[id];
       text +=
           fmt::format("{} {} {} {};", value.name, value.dtype, value.rank_unknown, print_shape(value.dims));
+      for (size_t axis = 0; axis < value.dims.size(); ++axis)
+        text += text_of_size(function, value, axis) + ";";
     }
     text += "->";
   }
@@ -122,9 +129,10 @@ Status verify_alternatives(const fbs::ProgramT& program, const fbs::FunctionT& f
     if (alternative.name != function.name || print_boundary(alternative) != print_boundary(function))
       return fail("alternative {} has another name, other inputs or other outputs", i);
   }
-  const bool is_needed = std::ranges::find(program.needs, alternatives_feature) != program.needs.end();
-  if (!function.alternatives.empty() && !is_needed)
+  if (!function.alternatives.empty() && !has_need(program, alternatives_feature))
     return fail("it has alternatives, but the program does not need '{}'", alternatives_feature);
+  if (!function.symbols.empty() && !has_need(program, symbols_feature))
+    return fail("it has symbols, but the program does not need '{}'", symbols_feature);
   return {};
 }
 

@@ -49,6 +49,17 @@ void visit_function(Budget& budget, const fbs::Function& function) {
     budget.numbers(value.dims());
     budget.numbers(value.encoded_type());
     budget.numbers(value.axes());
+    budget.numbers(value.sizes());
+    budget.numbers(value.tuned_dims());
+  });
+  budget.each(function.symbols(), [&](const fbs::Symbol& symbol) {
+    budget.text(symbol.name());
+    budget.numbers(symbol.tuned());
+  });
+  budget.each(function.sizes(), [&](const fbs::Size& size) {
+    budget.numbers(size.ops());
+    budget.numbers(size.operands());
+    budget.text(size.text());
   });
   budget.numbers(function.inputs());
   budget.numbers(function.outputs());

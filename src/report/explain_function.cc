@@ -15,12 +15,8 @@ namespace intarsia {
 namespace {
 
 ExplainedPort explain_port(const Value& value) {
-  ExplainedPort port{
-      value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)), {}};
-  if (!value.type.shape) return port;
-  port.shape.emplace();
-  for (const Dim& dim : *value.type.shape) port.shape->push_back(dim.is_number() ? dim.number() : -1);
-  return port;
+  return {value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)),
+          value.type.shape};
 }
 
 ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
@@ -228,6 +224,7 @@ Explanation explain_function(const CompiledFunction& function) {
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot)
     explanation.slots.push_back(explain_slot(function, slot));
   explanation.symbols = function.bindings;
+  explanation.open_sizes = function.problem->graph.open_sizes;
   if (plan.partition.region_of.size() != graph.nodes.size()) return explanation;
   for (size_t i = 0; i < graph.nodes.size(); ++i) explanation.nodes.push_back(explain_node(function, i));
   for (size_t r = 0; r < plan.partition.regions.size(); ++r)

@@ -369,6 +369,8 @@ class Page {
                      {symbol.by_default ? "size, by default" : "size"},
                      {fmt::format("{}", symbol.value)}});
     }
+    for (const OpenSize& size : explanation_.open_sizes)
+      table.add_row({text_cell(size.name), {"open size"}, text_cell(print_range(size))});
     for (const ExplainedSlot& slot : explanation_.slots)
       table.add_row({text_cell(slot.name), {"device"}, text_cell(slot.device + print_memory(slot))});
     add_section("ports", "Inputs, outputs and devices", table.print());

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compile/program_memory.h"
+#include "program/open_sizes.h"
 #include "program/print_program.h"
 #include "report/explanation.h"
 
@@ -17,11 +18,23 @@ std::optional<uint64_t> value_bytes(const fbs::ValueT& value) {
   return dtype_bytes(dtype, static_cast<size_t>(element_count(value.dims)));
 }
 
-ExplainedPort explain_port(const fbs::ValueT& value) {
+ExplainedPort explain_port(const fbs::FunctionT& function, const fbs::ValueT& value) {
   ExplainedPort port{
       value.name, value.dtype == 0 ? "opaque" : std::string(dtype_name(static_cast<DType>(value.dtype))), {}};
-  if (!value.rank_unknown) port.shape = value.dims;
+  if (value.rank_unknown) return port;
+  port.shape.emplace();
+  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+    const std::string& text = text_of_size(function, value, axis);
+    port.shape->push_back(value.dims[axis] >= 0 ? Dim(value.dims[axis])
+                          : text.empty()        ? Dim::unknown()
+                                                : Dim::named(text));
+  }
   return port;
+}
+
+OpenSize explain_symbol(const fbs::SymbolT& symbol) {
+  const SizeRange range{static_cast<int64_t>(symbol.min), static_cast<int64_t>(symbol.max)};
+  return {symbol.name, range, {symbol.tuned.begin(), symbol.tuned.end()}};
 }
 
 /// Converts a stored time; 0 means unknown.
@@ -47,7 +60,8 @@ class FlowFinder {
       for (uint32_t input : step->inputs) add_flow(input, region);
       for (uint32_t output : step->outputs) {
         source_[output] = {output, region};
-        explanation_.regions[step->region].outputs.push_back(explain_port(*function_.values[output]));
+        explanation_.regions[step->region].outputs.push_back(
+            explain_port(function_, *function_.values[output]));
       }
     }
     for (uint32_t output : function_.outputs) add_flow(output, -1);
@@ -146,8 +160,11 @@ Explanation explain_program(const MappedProgram& mapped) {
     explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region});
   }
   for (const auto& function : program.functions) {
-    for (uint32_t id : function->inputs) explanation.inputs.push_back(explain_port(*function->values[id]));
-    for (uint32_t id : function->outputs) explanation.outputs.push_back(explain_port(*function->values[id]));
+    for (uint32_t id : function->inputs)
+      explanation.inputs.push_back(explain_port(*function, *function->values[id]));
+    for (uint32_t id : function->outputs)
+      explanation.outputs.push_back(explain_port(*function, *function->values[id]));
+    for (const auto& symbol : function->symbols) explanation.open_sizes.push_back(explain_symbol(*symbol));
     FlowFinder(program, *function, explanation).find();
     for (const auto& alternative : function->alternatives)
       explanation.alternatives.push_back(

@@ -116,6 +116,8 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
                              symbol.by_default ? " (by default)" : ""),
                  9);
   }
+  for (const OpenSize& size : explanation.open_sizes)
+    text += wrap(fmt::format("size   {} is open: {}", size.name, print_range(size)), 9);
   for (const ExplainedSlot& slot : explanation.slots)
     text += wrap(fmt::format("slot   {} = {}{}{}", slot.name, slot.device,
                              slot.cores.empty() ? "" : fmt::format(" (threads pinned: {})", slot.cores),
@@ -212,11 +214,18 @@ std::string print_milliseconds(std::optional<int64_t> nanoseconds) {
   return fmt::format("{:.3g} ms", static_cast<double>(*nanoseconds) / 1e6);
 }
 
+std::string print_range(const OpenSize& size) {
+  std::string text = size.range.max == SizeRange::limit
+                         ? fmt::format("{} or more", size.range.min)
+                         : fmt::format("{} to {}", size.range.min, size.range.max);
+  if (size.range == SizeRange{}) text = "any size";
+  if (!size.tuned.empty()) text += fmt::format(", fastest at {}", fmt::join(size.tuned, ", "));
+  return text;
+}
+
 std::string print_type(const ExplainedPort& port) {
   if (!port.shape) return port.dtype + "[*]";
-  std::vector<std::string> sizes;
-  for (int64_t size : *port.shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-  return fmt::format("{}[{}]", port.dtype, fmt::join(sizes, ","));
+  return port.dtype + print_shape(*port.shape);
 }
 
 std::string sum_up_ops(const Explanation& explanation, size_t region, size_t most) {

@@ -15,8 +15,8 @@ namespace intarsia {
 /// An input or output of a function, or an output of a node or region.
 struct ExplainedPort {
   std::string name;
-  std::string dtype;           // "f32"; "opaque" for values that are not tensors
-  std::optional<Shape> shape;  // sizes, -1 if known only at run time; nullopt if even the rank is unknown
+  std::string dtype;                   // "f32"; "opaque" for values that are not tensors
+  std::optional<SymbolicShape> shape;  // nullopt if even the rank is unknown
 };
 
 struct ExplainedSlot {
@@ -115,6 +115,7 @@ struct Explanation {
   int threads = 1;  // threads of a run
   std::vector<ExplainedPort> inputs, outputs;
   std::vector<ExplainedSlot> slots;
+  std::vector<OpenSize> open_sizes;    // sizes that are open until a run
   std::vector<SymbolBinding> symbols;  // filled for models; a program has only numbers
   std::vector<ExplainedNode> nodes;
   std::vector<ExplainedRegion> regions;

@@ -14,10 +14,17 @@ std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::er
 
 Json number_or_null(std::optional<uint64_t> number) { return number ? Json(*number) : Json(nullptr); }
 
-Json shape_json(const std::optional<Shape>& shape) {
+/// Returns numbers, expressions for open sizes, and null for those that are known only after a run.
+Json shape_json(const std::optional<SymbolicShape>& shape) {
   if (!shape) return nullptr;
   Json sizes = Json::array();
-  for (int64_t size : *shape) sizes.push_back(size < 0 ? Json(nullptr) : Json(size));
+  for (const Dim& size : *shape) {
+    if (size.is_number())
+      sizes.push_back(size.number());
+    else
+      sizes.push_back(size.is_known() ? Json(size.print([](const std::string& symbol) { return symbol; }))
+                                      : Json(nullptr));
+  }
   return sizes;
 }
 
@@ -66,6 +73,14 @@ Json symbols_json(const Explanation& explanation) {
   for (const SymbolBinding& symbol : explanation.symbols) {
     list.push_back({{"symbol", symbol.symbol}, {"value", symbol.value}, {"by_default", symbol.by_default}});
   }
+  return list;
+}
+
+Json open_sizes_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const OpenSize& size : explanation.open_sizes)
+    list.push_back(
+        {{"symbol", size.name}, {"min", size.range.min}, {"max", size.range.max}, {"tuned", size.tuned}});
   return list;
 }
 
@@ -279,6 +294,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["inputs"] = ports_json(explanation.inputs);
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);
+  json["open_sizes"] = open_sizes_json(explanation);
   json["slots"] = slots_json(explanation);
   json["devices"] = devices_json(function, request);
   json["regions"] = regions_json(explanation);
@@ -328,6 +344,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["inputs"] = ports_json(explanation.inputs);
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);
+  json["open_sizes"] = open_sizes_json(explanation);
   json["slots"] = slots_json(explanation);
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);

@@ -45,5 +45,7 @@ std::string print_memory(const ExplainedSlot& slot);
 
 /// Prints "f32[1,64,?]", or "f32[*]" if the rank is unknown.
 std::string print_type(const ExplainedPort& port);
+/// Prints the sizes that it may have: "1 to 32, fastest at 1, 8".
+std::string print_range(const OpenSize& size);
 
 }  // namespace intarsia

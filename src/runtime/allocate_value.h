@@ -8,7 +8,8 @@
 
 namespace intarsia {
 
-/// Allocates a tensor for a value of fixed shape; nullopt for other values.
+/// Allocates a tensor for a value of fixed shape, or for an input of the sizes that the program was measured
+/// with; nullopt for other values.
 std::optional<Tensor> allocate_value(const fbs::ValueT& value);
 
 }  // namespace intarsia

@@ -39,6 +39,7 @@ ArgumentBinder::ArgumentBinder(const fbs::FunctionT& function, std::span<ValueSt
       values_(values),
       inputs_(make_side("input", function.inputs)),
       outputs_(make_side("output", function.outputs)),
+      sizes_(function),
       input_ranges_(function.inputs.size()),
       output_positions_(function.outputs.size()),
       scratch_(values.size()) {}
@@ -131,6 +132,7 @@ Status ArgumentBinder::bind_input(const NamedTensor& input, uint32_t id) {
     return {};
   }
   TRY(check_tensor(inputs_, input, value));
+  if (sizes_.has_symbols()) TRY(sizes_.tell(*value.about, input.tensor.shape));
   const size_t bytes = input.tensor.bytes();
   if (input.tensor.data == nullptr && bytes > 0) return fail("input '{}' has no data", input.name);
   range.begin = static_cast<const std::byte*>(input.tensor.data);
@@ -187,11 +189,23 @@ void ArgumentBinder::provide_ungiven_outputs() {
   }
 }
 
+/// Checks the shapes of all inputs, and of the outputs with a buffer, against the open sizes of this run.
+Status ArgumentBinder::check_open_sizes(std::span<const NamedTensor> outputs) const {
+  for (uint32_t id : inputs_.values) TRY(sizes_.check("input", *values_[id].about, values_[id].view.shape));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const fbs::ValueT& about = *values_[outputs_.values[output_positions_[i]]].about;
+    if (outputs[i].tensor.data != nullptr && about.dtype != 0)
+      TRY(sizes_.check("output", about, outputs[i].tensor.shape));
+  }
+  return {};
+}
+
 Status ArgumentBinder::bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
   for (Side* side : {&inputs_, &outputs_}) {
     std::fill(side->given.begin(), side->given.end(), false);
     side->given_count = 0;
   }
+  sizes_.start();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const size_t at = TRY(find(inputs_, inputs[i], i));
     TRY(bind_input(inputs[i], inputs_.values[at]));
@@ -203,7 +217,7 @@ Status ArgumentBinder::bind(std::span<const NamedTensor> inputs, std::span<Named
     TRY(bind_output(outputs[i], outputs_.values[at]));
   }
   provide_ungiven_outputs();
-  return {};
+  return sizes_.has_symbols() ? check_open_sizes(outputs) : Status();
 }
 
 Status ArgumentBinder::hand_over(std::span<NamedTensor> outputs) {

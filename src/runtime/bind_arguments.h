@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "program/program.h"
+#include "runtime/bind_sizes.h"
 #include "runtime/named_tensor.h"
 
 namespace intarsia {
@@ -43,6 +44,7 @@ class ArgumentBinder {
   Side make_side(std::string_view what, std::span<const uint32_t> values) const;
   Result<size_t> find(Side& side, const NamedTensor& argument, size_t guess) const;
   Status check_all_inputs_given() const;
+  Status check_open_sizes(std::span<const NamedTensor> outputs) const;
   Status bind_input(const NamedTensor& input, uint32_t id);
   Status bind_output(NamedTensor& output, uint32_t id);
   Status check_tensor(const Side& side, const NamedTensor& argument, const ValueState& value) const;
@@ -54,6 +56,7 @@ class ArgumentBinder {
   std::span<ValueState> values_;
   Side inputs_;
   Side outputs_;
+  SizeBinder sizes_;
   std::vector<Range> input_ranges_;       // memory of the inputs given, in their order
   std::vector<size_t> output_positions_;  // position of the caller's i-th output
   std::vector<Tensor> scratch_;           // replaces unaligned or missing buffers, by value; kept

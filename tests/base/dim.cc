@@ -93,6 +93,25 @@ TEST(Dim, SymbolsAreReplaced) {
   EXPECT_FALSE(floor_div(8, Dim::named("w")).substitute({{"w", 0}}).is_known());
 }
 
+Dim of_postfix(const std::vector<SizePart>& parts) {
+  using Kind = SizePart::Kind;
+  std::vector<Dim> stack;
+  for (const SizePart& part : parts) {
+    if (part.kind == Kind::number) stack.emplace_back(part.number);
+    if (part.kind == Kind::symbol) stack.push_back(Dim::named(part.symbol));
+    if (part.kind == Kind::number || part.kind == Kind::symbol) continue;
+    const Dim b = stack.back();
+    stack.pop_back();
+    Dim& a = stack.back();
+    a = part.kind == Kind::add         ? a + b
+        : part.kind == Kind::multiply  ? a * b
+        : part.kind == Kind::floor_div ? floor_div(a, b)
+        : part.kind == Kind::smaller   ? smaller_of(a, b)
+                                       : larger_of(a, b);
+  }
+  return stack.at(0);
+}
+
 /// Expression and its value for sizes of a, b and c; nullopt where something is divided by 0 or less.
 struct Sample {
   Dim dim;
@@ -146,7 +165,8 @@ TEST(Dim, RandomExpressionsHaveTheValueOfTheirParts) {
     if (again) {
       EXPECT_EQ(*again, sample.dim) << form << ", seed " << seed;
     }
-    const Dim value = sample.dim.substitute(sizes);
+    EXPECT_EQ(of_postfix(sample.dim.postfix()), sample.dim) << form << ", seed " << seed;
+    const Dim value = sample.dim.substitute({sizes.begin(), sizes.end()});
     if (!sample.value || !value.is_known()) continue;
     EXPECT_EQ(value, *sample.value) << form << ", seed " << seed;
     ++evaluated;

@@ -46,7 +46,7 @@ class ShapeArithmetic {
   const Graph& graph() const { return graph_; }
 
   /// Compares all known elements with what the reference computes for these sizes; returns their number.
-  size_t compare(const std::map<std::string, int64_t>& sizes) const {
+  size_t compare(const std::map<std::string, Dim>& sizes) const {
     std::map<ValueId, Tensor> values;
     for (size_t i = 0; i < graph_.values.size(); ++i)
       if (graph_.values[i].constant) values[ValueId{static_cast<uint32_t>(i)}] = *graph_.values[i].constant;
@@ -131,7 +131,7 @@ class ShapeArithmetic {
     }
   }
 
-  static size_t compare(const Value& value, const Tensor& made, const std::map<std::string, int64_t>& sizes) {
+  static size_t compare(const Value& value, const Tensor& made, const std::map<std::string, Dim>& sizes) {
     if (!value.type.elements) return 0;
     const std::vector<int64_t> elements = elements_of(made);
     EXPECT_EQ(elements.size(), value.type.elements->size()) << value.name;

@@ -1,6 +1,6 @@
 // Rules of verify_program: each is broken in a valid program, and the error says so.
 //
-// Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_stages.cc
+// Covers: src/program/ open_sizes.cc string_constant.cc verify_function.cc verify_program.cc verify_stages.cc
 // verify_unshared.cc
 #include <gtest/gtest.h>
 
@@ -16,6 +16,24 @@ struct Case {
   const char* message;
   std::function<void(ProgramMaker&)> damage;
 };
+
+/// Makes the size of x an open one, N.
+fbs::FunctionT& open_size(ProgramMaker& m) {
+  fbs::FunctionT& function = m.function();
+  auto symbol = std::make_unique<fbs::SymbolT>();
+  symbol->name = "N";
+  symbol->max = 8;
+  function.symbols.push_back(std::move(symbol));
+  auto size = std::make_unique<fbs::SizeT>();
+  size->ops = {fbs::SizeOp::symbol};
+  size->operands = {0};
+  function.sizes.push_back(std::move(size));
+  function.values[0]->dims[0] = -1;
+  function.values[0]->sizes = {1};
+  function.values[0]->tuned_dims = {4};
+  m.program.needs.emplace_back("symbols");
+  return function;
+}
 
 // Cases of small_program: values x (0), y (1), t (2); step 0 writes t, step 1 writes y.
 const Case cases[] = {
@@ -46,6 +64,48 @@ const Case cases[] = {
        m.alternative();
        m.function().alternatives[0]->steps[1]->region = 9;
      }},
+    {"it has symbols, but the program does not need 'symbols'",
+     [](auto& m) {
+       open_size(m);
+       m.program.needs.clear();
+     }},
+    {"symbol 'N': a range of 9 to 8", [](auto& m) { open_size(m).symbols[0]->min = 9; }},
+    {"symbol 'N': a range of 0 to", [](auto& m) { open_size(m).symbols[0]->max = uint64_t{1} << 40; }},
+    {"symbol 'N': size 9 out of its range", [](auto& m) { open_size(m).symbols[0]->tuned = {9}; }},
+    {"two symbols 'N'",
+     [](auto& m) {
+       fbs::FunctionT& function = open_size(m);
+       function.symbols.push_back(std::make_unique<fbs::SymbolT>(*function.symbols[0]));
+     }},
+    {"size 0: symbol 1 of 1", [](auto& m) { open_size(m).sizes[0]->operands = {1}; }},
+    {"size 0: symbol -1 of 1", [](auto& m) { open_size(m).sizes[0]->operands = {-1}; }},
+    {"size 0: an expression that lacks a number", [](auto& m) { open_size(m).sizes[0]->operands.clear(); }},
+    {"size 0: an expression that lacks operands",
+     [](auto& m) { open_size(m).sizes[0]->ops.push_back(fbs::SizeOp::add); }},
+    {"size 0: an expression that is not one value",
+     [](auto& m) { open_size(m).sizes[0]->operands.push_back(1); }},
+    {"size 0: an expression that is not one value",
+     [](auto& m) {
+       fbs::SizeT& size = *open_size(m).sizes[0];
+       size.ops.push_back(fbs::SizeOp::number);
+       size.operands.push_back(1);
+     }},
+    {"size 0: an expression that is 65 deep",
+     [](auto& m) {
+       fbs::SizeT& size = *open_size(m).sizes[0];
+       size.ops.assign(70, fbs::SizeOp::symbol);
+       size.operands.assign(70, 0);
+     }},
+    {"size 0: unknown part 99",
+     [](auto& m) { open_size(m).sizes[0]->ops[0] = static_cast<fbs::SizeOp>(99); }},
+    {"value 'x': expression 2 of 1", [](auto& m) { open_size(m).values[0]->sizes = {2}; }},
+    {"value 'x': 2 expressions for 1 sizes", [](auto& m) { open_size(m).values[0]->sizes = {1, 0}; }},
+    {"value 'y': an expression for size 0, which is", [](auto& m) { open_size(m).values[1]->sizes = {1}; }},
+    {"value 'x': sizes that it was measured with, which it cannot have",
+     [](auto& m) { open_size(m).values[0]->tuned_dims = {-1}; }},
+    {"value 'y': sizes that it was measured with, though it is not an input",
+     [](auto& m) { open_size(m).values[1]->tuned_dims = {4}; }},
+    {"no input has the size 'N'", [](auto& m) { open_size(m).values[0]->sizes.clear(); }},
     {"no space of the host", [](auto& m) { m.program.spaces.clear(); }},
     {"a space has no name", [](auto& m) { m.program.spaces[0]->name.clear(); }},
     {"space 0 is of kind 'sim'; only the first is the host's",

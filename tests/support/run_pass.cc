@@ -55,12 +55,16 @@ InferForeign foreign_rule(const CaseFile& file) {
 
 /// Binds shapes given as "x 2x3", a shape for input x.
 Result<std::string> run_bind_shapes(Graph& graph, const CaseFile& file) {
-  std::map<std::string, Shape> given;
-  for (const auto& words : given_lines(file)) given[words.at(0)] = TRY(parse_shape(words.at(1)));
+  std::map<std::string, RequestedShape> given;
+  for (const auto& words : given_lines(file)) given[words.at(0)] = TRY(parse_requested_shape(words.at(1)));
   std::string text;
   for (const SymbolBinding& binding : TRY(bind_shapes(graph, given))) {
     text +=
         fmt::format("# {} = {}{}\n", binding.symbol, binding.value, binding.by_default ? " by default" : "");
+  }
+  for (const OpenSize& size : graph.open_sizes) {
+    text += fmt::format("# {} is {}..{}", size.name, size.range.min, size.range.max);
+    text += size.tuned.empty() ? "\n" : fmt::format(", fastest at {}\n", fmt::join(size.tuned, ", "));
   }
   return text + print_graph(graph);
 }

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .errors import Error, InvalidArgumentError, NotFoundError
-from .options import Paths, Several, print_pairs, print_shapes, several
+from .options import Paths, Several, Sizes, print_pairs, print_shapes, several
 from .reports import Report, read_report
 from .sources import Model, Path, Subject, name_of, path_of
 from .words import FLAGS, in_python
@@ -82,7 +82,7 @@ def bench(
     threads: int = 0,
     devices: Several = (),
     backends: Several = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] | None = None,
     cpu: str = "",

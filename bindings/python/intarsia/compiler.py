@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _intarsia
 from .errors import InvalidArgumentError
-from .options import Paths, Several, read_options, several
+from .options import Paths, Several, Sizes, read_options, several
 from .program import Program
 from .reports import Report, read_report
 from .sources import IN_MEMORY, Model, Path, Subject, UnnamedFile, name_of, path_of
@@ -112,7 +112,7 @@ def compile(
     *,
     devices: Several = (),
     backends: Several = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
@@ -148,7 +148,9 @@ def compile(
         machine, of which the plan uses those that pay off; empty: "cpu", or for throughput all cores of this
         process, each (or each `threads` of them) a separate executor.
     backends: names in order of preference; empty: all.
-    shapes: {input: sizes} for inputs that the model leaves open, else 1.
+    shapes: {input: sizes} for inputs that the model leaves open, else 1. A size is a number; None if it stays
+        open until a run; or, of an open one, its name ("N"), range ("1..32"), or sizes to be fastest at
+        ("1,8,32").
     pins: {node name pattern: "backend@slot"}.
     fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
     threads: threads that a run will use; 0: all cores that this process may use.
@@ -191,7 +193,7 @@ def explain(
     *,
     devices: Several = (),
     backends: Several = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
@@ -224,7 +226,7 @@ def explain_html(
     *,
     devices: Several = (),
     backends: Several = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
@@ -257,7 +259,7 @@ def annotate(
     *,
     devices: Several = (),
     backends: Several = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
@@ -287,9 +289,7 @@ def annotate(
         _intarsia.annotate(source, os.fspath(path), options)
 
 
-def split(
-    model: Model, folder: Path, cuts: Several, shapes: Mapping[str, Sequence[int]] | None = None
-) -> Report:
+def split(model: Model, folder: Path, cuts: Several, shapes: Mapping[str, Sizes] | None = None) -> Report:
     """Cuts an ONNX model at these values into separate models: creates the folder and writes stage0.onnx,
     stage1.onnx, ... and pipeline.json into it. Compile each with its own options to stage0.so, ...;
     `PipelineBuilder(folder / "pipeline.json")` then runs them. A stage holds what its value depends on and no
@@ -314,7 +314,7 @@ def check(
     bind: Mapping[str, str] | None = None,
     devices: Several = (),
     backends: Several = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,

@@ -41,8 +41,15 @@ def several(values: Path | Sequence[Path]) -> list[str]:
     return [os.fspath(value) for value in values]
 
 
-def print_shapes(shapes: Mapping[str, Sequence[int]] | None) -> list[str]:
-    return [f"{name}={'x'.join(map(str, sizes)) or 'scalar'}" for name, sizes in (shapes or {}).items()]
+# Sizes of an input: a number, None for one that stays open, or the name or range of an open one ("1..32").
+Sizes = Sequence[int | str | None]
+
+
+def print_shapes(shapes: Mapping[str, Sizes] | None) -> list[str]:
+    def print_sizes(sizes: Sizes) -> str:
+        return "x".join("?" if size is None else str(size) for size in sizes) or "scalar"
+
+    return [f"{name}={print_sizes(sizes)}" for name, sizes in (shapes or {}).items()]
 
 
 def print_pairs(pairs: Mapping[str, object] | None) -> list[str]:

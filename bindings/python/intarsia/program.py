@@ -21,19 +21,25 @@ _KINDS = {0: "tensor", 1: "sequence", 2: "optional", 3: "map", 4: "opaque"}
 @dataclass(frozen=True)
 class Argument:
     """An input or output. `dtype` is the name of a dtype of numpy or of the package ml_dtypes, or "string".
-    `shape` is None if not even the rank is known; -1 is a size that is known only after a run."""
+    `shape` is None if not even the rank is known; -1 is a size that is open until a run, or known only after
+    it. `sizes` has an expression for each size that is open until a run, such as "batch" or "past+1", and None
+    for the others; `Program.open_sizes` has the names and ranges."""
 
     name: str
     kind: str
     dtype: str
     shape: tuple[int, ...] | None
+    sizes: tuple[str | None, ...] | None = None
 
     def __str__(self) -> str:
         """Returns a text such as `image: float32[1, 3, 224, 224]`."""
         if self.kind != "tensor":
             return f"{self.name}: {self.kind}"
-        sizes = "..." if self.shape is None else ", ".join("?" if n < 0 else str(n) for n in self.shape)
-        return f"{self.name}: {self.dtype}[{sizes}]"
+        if self.shape is None:
+            return f"{self.name}: {self.dtype}[...]"
+        named = self.sizes or (None,) * len(self.shape)
+        sizes = (name or ("?" if n < 0 else str(n)) for n, name in zip(self.shape, named, strict=True))
+        return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
 
 
 @dataclass(frozen=True)
@@ -123,8 +129,10 @@ def is_lost_an_error(on_device_lost: OnDeviceLost) -> bool:
 
 
 def _argument(entry: tuple[Any, ...]) -> Argument:
-    name, kind, dtype, shape = entry
-    return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None if shape is None else tuple(shape))
+    name, kind, dtype, shape, sizes = entry
+    if shape is None:
+        return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None)
+    return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], tuple(shape), tuple(sizes))
 
 
 class Signatures:
@@ -134,8 +142,11 @@ class Signatures:
         self.slots = slots
         self.functions = [
             (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs])
-            for name, inputs, outputs in functions
+            for name, inputs, outputs, _ in functions
         ]
+        self.open_sizes = {
+            function[0]: {name: (least, most) for name, least, most in function[3]} for function in functions
+        }
 
     def find(self, function: str | None) -> tuple[str, list[Argument], list[Argument]]:
         """Returns name, inputs and outputs of a function (None: the first)."""
@@ -298,6 +309,11 @@ class Program:
     @property
     def outputs(self) -> list[Argument]:
         return self.signature()[2]
+
+    @property
+    def open_sizes(self) -> dict[str, tuple[int, int]]:
+        """The sizes that are open until a run, by name: the smallest and the largest that it may have."""
+        return self._signatures.open_sizes[self.signature()[0]]
 
     def bind(
         self,

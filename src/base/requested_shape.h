@@ -1,0 +1,42 @@
+// Shape of an input as a user asks for it: numbers, and sizes that stay open until a program runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/shape.h"
+
+namespace intarsia {
+
+/// Sizes that an axis may have.
+struct SizeRange {
+  static constexpr int64_t limit = 0x7fffffff;
+  int64_t min = 0;
+  int64_t max = limit;
+  bool contains(int64_t size) const { return size >= min && size <= max; }
+  bool operator==(const SizeRange&) const = default;
+};
+
+struct RequestedSize {
+  std::optional<int64_t> number;   // of a size that is fixed; absent: it stays open
+  std::string name = {};           // name of an open size; empty: the model's
+  std::optional<SizeRange> range;  // absent: any size
+  std::vector<int64_t> tuned;      // sizes to be fastest at
+};
+
+struct RequestedShape {
+  std::vector<RequestedSize> sizes;
+  std::string text;  // as the user wrote it
+
+  /// Fixes all sizes.
+  static RequestedShape fixed(const Shape& shape);
+};
+
+/// Parses sizes joined by x, each a number ("8"), a name ("N"), which has no letter x, "?" for an open size
+/// with the model's name, a range ("1..32"), sizes to be fastest at ("1,8,32"), or both ("1..32:1,8,32").
+///   Nx3x224x224, 1..8x?   ->   an open N, 3, 224, 224; and 1 to 8, open
+Result<RequestedShape> parse_requested_shape(std::string_view text);
+
+}  // namespace intarsia

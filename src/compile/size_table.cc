@@ -1,0 +1,45 @@
+#include "compile/size_table.h"
+
+namespace intarsia {
+
+SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : function_(function) {
+  for (const OpenSize& size : graph.open_sizes) {
+    auto symbol = std::make_unique<fbs::SymbolT>();
+    symbol->name = size.name;
+    symbol->min = static_cast<uint64_t>(size.range.min);
+    symbol->max = static_cast<uint64_t>(size.range.max);
+    symbol->tuned.assign(size.tuned.begin(), size.tuned.end());
+    numbers_[size.name] = static_cast<int64_t>(function.symbols.size());
+    tuned_[size.name] = size.tuned_size();
+    function.symbols.push_back(std::move(symbol));
+  }
+}
+
+/// Adds an expression and returns one more than its number; 0 for a number and what is unknown.
+uint32_t SizeTable::add(const Dim& size) {
+  if (size.is_number() || !size.is_known()) return 0;
+  auto entry = std::make_unique<fbs::SizeT>();
+  entry->text = size.print([](const std::string& symbol) { return symbol; });
+  const auto [known, is_new] =
+      known_.try_emplace(entry->text, static_cast<uint32_t>(function_.sizes.size() + 1));
+  if (!is_new) return known->second;
+  for (const SizePart& part : size.postfix()) {
+    entry->ops.push_back(static_cast<fbs::SizeOp>(part.kind));
+    if (part.kind == SizePart::Kind::number) entry->operands.push_back(part.number);
+    if (part.kind == SizePart::Kind::symbol) entry->operands.push_back(numbers_.at(part.symbol));
+  }
+  function_.sizes.push_back(std::move(entry));
+  return known->second;
+}
+
+void SizeTable::describe(const ValueType& type, fbs::ValueT& value) {
+  if (numbers_.empty() || !type.shape || type.fixed_shape()) return;
+  for (const Dim& size : *type.shape) value.sizes.push_back(add(size));
+}
+
+void SizeTable::set_tuned_dims(const ValueType& type, fbs::ValueT& input) const {
+  if (numbers_.empty() || !type.shape || type.fixed_shape()) return;
+  for (const Dim& size : *type.shape) input.tuned_dims.push_back(size.substitute(tuned_).number());
+}
+
+}  // namespace intarsia

@@ -1,0 +1,25 @@
+// Sizes of a function that are open until it runs: expressions over symbols, which the inputs' shapes tell.
+#pragma once
+
+#include <span>
+
+#include "base/result.h"
+#include "program/program.h"
+
+namespace intarsia {
+
+/// Checks the symbols, the expressions and their use by values: each symbol is a size of some input, no
+/// expression reads what is not there, and only unknown sizes have expressions.
+Status verify_open_sizes(const fbs::FunctionT& function);
+
+/// Returns the symbol that a verified expression is; nullopt if it is another expression.
+std::optional<uint32_t> symbol_of(const fbs::SizeT& size);
+
+/// Returns the number that a verified expression has with these symbols. Errors: it is beyond 62 bits, or
+/// divides by zero.
+Result<int64_t> evaluate_size(const fbs::SizeT& size, std::span<const int64_t> symbols);
+
+/// Returns the expression of an axis for people: "past+1"; empty if it has none.
+const std::string& text_of_size(const fbs::FunctionT& function, const fbs::ValueT& value, size_t axis);
+
+}  // namespace intarsia

@@ -1,0 +1,35 @@
+// Binder of a run's open sizes: the shapes of the inputs tell them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/shape.h"
+#include "program/program.h"
+
+namespace intarsia {
+
+class SizeBinder {
+ public:
+  /// Makes a binder of the function's symbols, which must outlive it.
+  explicit SizeBinder(const fbs::FunctionT& function);
+
+  bool has_symbols() const { return !sizes_.empty(); }
+  /// Forgets the sizes of the last run.
+  void start();
+  /// Takes the sizes that an input tells. Error: one is out of its range.
+  Status tell(const fbs::ValueT& input, const Shape& shape);
+  /// Checks a shape against the expressions, once all inputs have told. `what`: "input" or "output".
+  Status check(std::string_view what, const fbs::ValueT& value, const Shape& shape) const;
+
+ private:
+  std::string print_sizes() const;
+
+  static constexpr int64_t unknown = -1;
+  const fbs::FunctionT& function_;
+  std::vector<int64_t> sizes_;               // by symbol
+  std::vector<const fbs::ValueT*> told_by_;  // input that told it, by symbol
+};
+
+}  // namespace intarsia
