@@ -85,6 +85,34 @@ nb::list filled_buckets(const intarsia_pipeline* pipeline, int32_t which, size_t
   return filled;
 }
 
+intarsia_pipeline_info describe(const intarsia_pipeline* pipeline) {
+  intarsia_pipeline_info info{};
+  info.struct_size = sizeof(info);
+  check(intarsia_pipeline_describe(pipeline, &info));
+  return info;
+}
+
+template <typename Describe>
+std::string name_of(const intarsia_pipeline* pipeline, Describe port, size_t number) {
+  intarsia_argument argument{};
+  argument.struct_size = sizeof(argument);
+  check(port(pipeline, number, &argument));
+  return argument.name;
+}
+
+/// Returns {name: value}, which own the outputs of a frame.
+nb::dict to_values(const Names& names, const std::vector<intarsia_tensor>& outputs) {
+  nb::dict values;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputOwner owner(new intarsia_tensor(outputs[i]), [](intarsia_tensor* tensor) {
+      intarsia_tensor_release(tensor);
+      delete tensor;
+    });
+    values[names[i].c_str()] = to_python(*owner, owner);
+  }
+  return values;
+}
+
 class Pipeline {
  public:
   Pipeline(intarsia_pipeline* pipeline, nb::object trace)
@@ -141,13 +169,7 @@ class Pipeline {
       failed = nb::make_tuple(intarsia_error_kind(error), std::string(intarsia_error_message(error)));
       intarsia_error_release(error);
     } else if (frame.state == INTARSIA_POP_FRAME) {
-      for (size_t i = 0; i < to.size(); ++i) {
-        const OutputOwner owner(new intarsia_tensor(to[i]), [](intarsia_tensor* tensor) {
-          intarsia_tensor_release(tensor);
-          delete tensor;
-        });
-        values[outputs[i].c_str()] = to_python(*owner, owner);
-      }
+      values = to_values(outputs, to);
     }
     return nb::make_tuple(frame.state, frame.number, frame.pushed_ns, frame.done_ns, frame.timestamp,
                           reinterpret_cast<uintptr_t>(frame.user), failed, values);
@@ -168,10 +190,12 @@ class Pipeline {
 
   /// Returns (names of the inputs, names of the outputs).
   nb::tuple ports() const {
-    const intarsia_pipeline_info info = describe();
+    const intarsia_pipeline_info info = describe(pipeline_.get());
     nb::list inputs, outputs;
-    for (size_t i = 0; i < info.input_count; ++i) inputs.append(name_of(intarsia_pipeline_input, i));
-    for (size_t i = 0; i < info.output_count; ++i) outputs.append(name_of(intarsia_pipeline_output, i));
+    for (size_t i = 0; i < info.input_count; ++i)
+      inputs.append(name_of(pipeline_.get(), intarsia_pipeline_input, i));
+    for (size_t i = 0; i < info.output_count; ++i)
+      outputs.append(name_of(pipeline_.get(), intarsia_pipeline_output, i));
     return nb::make_tuple(inputs, outputs);
   }
 
@@ -188,7 +212,7 @@ class Pipeline {
   /// run times, wait times, running)].
   nb::list statistics() const {
     nb::list all;
-    for (size_t i = 0; i < describe().stage_count; ++i) {
+    for (size_t i = 0; i < describe(pipeline_.get()).stage_count; ++i) {
       intarsia_stage_statistics one{};
       one.struct_size = sizeof(one);
       check(intarsia_pipeline_stage(pipeline_.get(), i, &one));
@@ -203,7 +227,7 @@ class Pipeline {
   /// Returns [(in_service, frames, errors, repeats, reason, note)] for each stage.
   nb::list replicas() const {
     nb::list all;
-    for (size_t stage = 0; stage < describe().stage_count; ++stage) {
+    for (size_t stage = 0; stage < describe(pipeline_.get()).stage_count; ++stage) {
       intarsia_stage_statistics about{};
       about.struct_size = sizeof(about);
       check(intarsia_pipeline_stage(pipeline_.get(), stage, &about));
@@ -221,20 +245,6 @@ class Pipeline {
   }
 
  private:
-  intarsia_pipeline_info describe() const {
-    intarsia_pipeline_info info{};
-    info.struct_size = sizeof(info);
-    check(intarsia_pipeline_describe(pipeline_.get(), &info));
-    return info;
-  }
-  template <typename Describe>
-  std::string name_of(Describe port, size_t number) const {
-    intarsia_argument argument{};
-    argument.struct_size = sizeof(argument);
-    check(port(pipeline_.get(), number, &argument));
-    return argument.name;
-  }
-
   nb::object trace_;  // referred to by the pipeline
   std::shared_ptr<intarsia_pipeline> pipeline_;
 };

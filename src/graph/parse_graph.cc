@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "graph/verify_graph.h"
@@ -54,6 +55,54 @@ Result<AttributeValue> parse_attribute(TextScanner& scanner, const ConstantResol
   }
   if (at_float(scanner)) return TRY(scanner.real_f32());
   return TRY(scanner.integer());
+}
+
+Status parse_attributes(TextScanner& scanner, const ConstantResolver& resolve, Attributes& attributes) {
+  while (!scanner.accept("}")) {
+    if (attributes.size() > 0) TRY(scanner.expect(","));
+    std::string name = TRY(scanner.word("an attribute"));
+    if (attributes.has(name)) return scanner.error("attribute '{}' is duplicated", name);
+    TRY(scanner.expect("="));
+    attributes.set(std::move(name), TRY(parse_attribute(scanner, resolve)));
+  }
+  return {};
+}
+
+using Opsets = std::map<std::string, int>;  // versions, by domain
+
+Status parse_operator_version(TextScanner& scanner, const Opsets& opsets, Node& node) {
+  if (scanner.accept(".")) {
+    node.version = TRY(parse_version(scanner));
+    return {};
+  }
+  auto declared = opsets.find(node.domain);
+  if (declared == opsets.end()) {
+    return scanner.error("the graph declares no version of domain \"{}\"; want {}.VERSION", node.domain,
+                         node.op);
+  }
+  node.version = declared->second;
+  return {};
+}
+
+Status parse_operator_name(TextScanner& scanner, const Opsets& opsets, Node& node) {
+  node.op = TRY(scanner.word("an operator"));
+  return parse_operator_version(scanner, opsets, node);
+}
+
+/// Parses `Conv`, `Conv.11`, `com.microsoft::Foo`; quoted if a name has other characters.
+Status parse_operator(TextScanner& scanner, const Opsets& opsets, Node& node) {
+  const bool is_quoted = scanner.at("\"");
+  std::string text = is_quoted ? TRY(scanner.quoted()) : std::string(scanner.plain("_."));
+  if (scanner.accept("::")) {
+    node.domain = std::move(text);
+    return parse_operator_name(scanner, opsets, node);
+  }
+  if (is_quoted) {
+    node.op = std::move(text);
+    return parse_operator_version(scanner, opsets, node);
+  }
+  scanner.go_back(scanner.position() - text.size());
+  return parse_operator_name(scanner, opsets, node);
 }
 
 class GraphParser {
@@ -110,14 +159,14 @@ class GraphParser {
     Node node;
     TRY(parse_outputs(node.outputs));
     TRY(scanner_.expect("="));
-    TRY(parse_operator(node));
+    TRY(parse_operator(scanner_, graph_.opsets, node));
     TRY(parse_values(node.inputs));
     if (scanner_.accept("captures")) {
       TRY(parse_values(node.captures));
       if (std::ranges::find(node.captures, no_value) != node.captures.end())
         return scanner_.error("a capture cannot be omitted");
     }
-    if (scanner_.accept("{")) TRY(parse_attributes(node.attributes));
+    if (scanner_.accept("{")) TRY(parse_attributes(scanner_, resolve_, node.attributes));
     if (scanner_.at("\""))
       node.name = TRY(scanner_.quoted());
     else if (has_output(node, 0))
@@ -134,57 +183,11 @@ class GraphParser {
     return {};
   }
 
-  /// Parses `Conv`, `Conv.11`, `com.microsoft::Foo`; quoted if a name has other characters.
-  Status parse_operator(Node& node) {
-    const bool is_quoted = scanner_.at("\"");
-    std::string text = is_quoted ? TRY(scanner_.quoted()) : std::string(scanner_.plain("_."));
-    if (scanner_.accept("::")) {
-      node.domain = std::move(text);
-      return parse_operator_name(node);
-    }
-    if (is_quoted) {
-      node.op = std::move(text);
-      return parse_operator_version(node);
-    }
-    scanner_.go_back(scanner_.position() - text.size());
-    return parse_operator_name(node);
-  }
-
-  Status parse_operator_name(Node& node) {
-    node.op = TRY(scanner_.word("an operator"));
-    return parse_operator_version(node);
-  }
-
-  Status parse_operator_version(Node& node) {
-    if (scanner_.accept(".")) {
-      node.version = TRY(parse_version(scanner_));
-      return {};
-    }
-    auto declared = graph_.opsets.find(node.domain);
-    if (declared == graph_.opsets.end()) {
-      return scanner_.error("the graph declares no version of domain \"{}\"; want {}.VERSION", node.domain,
-                            node.op);
-    }
-    node.version = declared->second;
-    return {};
-  }
-
   Status parse_values(std::vector<ValueId>& ids) {
     TRY(scanner_.expect("("));
     while (!scanner_.accept(")")) {
       if (!ids.empty()) TRY(scanner_.expect(","));
       ids.push_back(scanner_.accept("_") ? no_value : TRY(read_value()));
-    }
-    return {};
-  }
-
-  Status parse_attributes(Attributes& attributes) {
-    while (!scanner_.accept("}")) {
-      if (attributes.size() > 0) TRY(scanner_.expect(","));
-      std::string name = TRY(scanner_.word("an attribute"));
-      if (attributes.has(name)) return scanner_.error("attribute '{}' is duplicated", name);
-      TRY(scanner_.expect("="));
-      attributes.set(std::move(name), TRY(parse_attribute(scanner_, resolve_)));
     }
     return {};
   }

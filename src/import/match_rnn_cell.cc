@@ -12,17 +12,45 @@ bool is_swapped(const Term& product) {
          tensorflow::get_bool(product.node->attributes, "transpose_b", false);
 }
 
+bool is_product(const Term& term) { return term.is_op("MatMul") && !is_swapped(term); }
+
+/// Matches output `gate` of a Split into `parts` along the last axis; returns what is split.
+Term split_of(const FunctionMatcher& body, const Term& part, int64_t parts, const std::string& gate) {
+  if (!part.is_op("Split") || part.output != "output:" + gate ||
+      part.node->attributes.get_int("num_split", 0) != parts)
+    return {};
+  const std::optional<int64_t> axis = body.integer(body.input(part, 0));
+  return axis == 1 || axis == -1 ? body.input(part, 1) : Term{};
+}
+
+/// Columns of a matrix, up to `end` or to the last one (end = -1).
+struct Columns {
+  Term matrix;
+  int64_t begin = 0, end = 0;
+};
+
+Columns read_columns(const FunctionMatcher& body, const Term& term) {
+  if (!term.is_op("StridedSlice")) return {};
+  const auto begin = body.integers(body.input(term, 1)), end = body.integers(body.input(term, 2)),
+             step = body.integers(body.input(term, 3));
+  const Attributes& a = term.node->attributes;
+  if (!begin || !end || !step || begin->size() != 2 || end->size() != 2 ||
+      *step != std::vector<int64_t>{1, 1})
+    return {};
+  if ((a.get_int("begin_mask", 0) & 1) == 0 || (a.get_int("end_mask", 0) & 1) == 0 ||
+      a.get_int("shrink_axis_mask", 0) != 0 || a.get_int("new_axis_mask", 0) != 0 ||
+      a.get_int("ellipsis_mask", 0) != 0) {
+    return {};
+  }
+  const bool from_start = (a.get_int("begin_mask", 0) & 2) != 0, to_end = (a.get_int("end_mask", 0) & 2) != 0;
+  return {body.input(term, 0), from_start ? 0 : (*begin)[1], to_end ? -1 : (*end)[1]};
+}
+
+/// Part of the match that all cells have in common: lists of inputs and outputs, and products by two kernels.
 class CellMatcher {
- public:
+ protected:
   explicit CellMatcher(const FunctionMatcher& body) : body_(body) {}
 
-  std::optional<CellMatch> match() {
-    if (!find_list()) return std::nullopt;
-    const bool found = match_lstm() || match_gru();
-    return found && is_consistent() ? std::optional(cell_) : std::nullopt;
-  }
-
- private:
   /// Finds the result that is the list with the new h written to it.
   bool find_list() {
     for (size_t i = 0; i < body_.result_count(); ++i) {
@@ -52,8 +80,6 @@ class CellMatcher {
     return cell_.elements >= 0 && time == cell_.time;
   }
 
-  static bool is_product(const Term& term) { return term.is_op("MatMul") && !is_swapped(term); }
-
   /// Matches x W.
   bool match_input_product(const Term& term) {
     cell_.kernel = body_.input(term, 1).argument;
@@ -68,19 +94,37 @@ class CellMatcher {
     return is_product(of_h) && is_h(body_.input(of_h, 0)) && match_input_product(h_first ? b : a);
   }
 
-  /// Matches output `gate` of a Split into `parts` along the last axis; returns what is split.
-  Term split_of(const Term& part, int64_t parts, const std::string& gate) const {
-    if (!part.is_op("Split") || part.output != "output:" + gate ||
-        part.node->attributes.get_int("num_split", 0) != parts)
-      return {};
-    const std::optional<int64_t> axis = body_.integer(body_.input(part, 0));
-    return axis == 1 || axis == -1 ? body_.input(part, 1) : Term{};
+  bool is_invariant(int argument) const {
+    return argument >= 0 && static_cast<size_t>(argument) < body_.result_count() &&
+           body_.result(static_cast<size_t>(argument)).argument == argument;
   }
 
+  bool is_consistent() const {
+    const std::vector<int> counters = find_counters(body_);
+    return is_invariant(cell_.kernel) && is_invariant(cell_.recurrent_kernel) &&
+           is_invariant(cell_.elements) && (cell_.bias < 0 || is_invariant(cell_.bias)) &&
+           std::ranges::find(counters, cell_.time) != counters.end();
+  }
+
+  const FunctionMatcher& body_;
+  CellMatch cell_;
+  Term new_h_;
+};
+
+class LstmMatcher : private CellMatcher {
+ public:
+  explicit LstmMatcher(const FunctionMatcher& body) : CellMatcher(body) {}
+
+  std::optional<CellMatch> match() {
+    cell_.op = "LSTM";
+    return find_list() && match_lstm() && is_consistent() ? std::optional(cell_) : std::nullopt;
+  }
+
+ private:
   /// Checks for a function of one gate.
   bool is_gate(const Term& term, const char* activation, const std::string& gate, const Term& gates) const {
     return term.is_op(activation) && gates.node != nullptr &&
-           split_of(body_.input(term, 0), 4, gate) == gates;
+           split_of(body_, body_.input(term, 0), 4, gate) == gates;
   }
 
   bool match_lstm() {
@@ -88,7 +132,7 @@ class CellMatcher {
     const auto output = body_.operands(new_h_, "Mul", "Tanh");
     if (!output) return false;
     const Term new_c = body_.input(output->first, 0), o = output->second;
-    const Term gates = split_of(body_.input(o, 0), 4, "3");
+    const Term gates = split_of(body_, body_.input(o, 0), 4, "3");
     if (!is_gate(o, "Sigmoid", "3", gates) || !new_c.is_op("AddV2")) return false;
     for (size_t i = 0; i < body_.result_count(); ++i) {
       if (body_.result(i) == new_c) cell_.c = static_cast<int>(i);
@@ -108,10 +152,20 @@ class CellMatcher {
       if (cell_.bias < 0) return false;
       sum = body_.input(sum, 0);
     }
-    cell_.op = "LSTM";
     return sum.is_op("AddV2") && match_products(body_.input(sum, 0), body_.input(sum, 1));
   }
+};
 
+class GruMatcher : private CellMatcher {
+ public:
+  explicit GruMatcher(const FunctionMatcher& body) : CellMatcher(body) {}
+
+  std::optional<CellMatch> match() {
+    cell_.op = "GRU";
+    return find_list() && match_gru() && is_consistent() ? std::optional(cell_) : std::nullopt;
+  }
+
+ private:
   /// Matches row `row` of the bias [2, 3 units]: Squeeze(Split(0, bias):row).
   bool is_bias_row(const Term& term, const std::string& row) {
     const Term part = term.is_op("Squeeze") ? body_.input(term, 0) : Term{};
@@ -125,33 +179,9 @@ class CellMatcher {
     return true;
   }
 
-  /// Columns of a matrix, up to `end` or to the last one (end = -1).
-  struct Columns {
-    Term matrix;
-    int64_t begin = 0, end = 0;
-  };
-
-  Columns read_columns(const Term& term) const {
-    if (!term.is_op("StridedSlice")) return {};
-    const auto begin = body_.integers(body_.input(term, 1)), end = body_.integers(body_.input(term, 2)),
-               step = body_.integers(body_.input(term, 3));
-    const Attributes& a = term.node->attributes;
-    if (!begin || !end || !step || begin->size() != 2 || end->size() != 2 ||
-        *step != std::vector<int64_t>{1, 1})
-      return {};
-    if ((a.get_int("begin_mask", 0) & 1) == 0 || (a.get_int("end_mask", 0) & 1) == 0 ||
-        a.get_int("shrink_axis_mask", 0) != 0 || a.get_int("new_axis_mask", 0) != 0 ||
-        a.get_int("ellipsis_mask", 0) != 0) {
-      return {};
-    }
-    const bool from_start = (a.get_int("begin_mask", 0) & 2) != 0,
-               to_end = (a.get_int("end_mask", 0) & 2) != 0;
-    return {body_.input(term, 0), from_start ? 0 : (*begin)[1], to_end ? -1 : (*end)[1]};
-  }
-
   /// Matches columns [gate * units, (gate + 1) * units) of the three (or, reset before, two) gates of h R.
   bool is_inner(const Term& term, int64_t gate, const Term& inner) {
-    const Columns columns = read_columns(term);
+    const Columns columns = read_columns(body_, term);
     if (columns.matrix.node == nullptr || columns.matrix != inner) return false;
     if (gate == 0) units_ = columns.end;
     if (units_ <= 0 || columns.begin != gate * units_) return false;
@@ -160,7 +190,7 @@ class CellMatcher {
 
   /// Matches gates [first, last) of the recurrent kernel.
   bool is_kernel_part(const Term& term, int64_t first, int64_t last) {
-    const Columns columns = read_columns(term);
+    const Columns columns = read_columns(body_, term);
     if (columns.matrix.argument < 0 || columns.begin != first * units_ ||
         (last < 3 ? columns.end != last * units_ : columns.end != -1))
       return false;
@@ -176,7 +206,7 @@ class CellMatcher {
     if (!sum.is_op("AddV2")) return false;
     for (size_t side : {0u, 1u}) {
       const Term part = body_.input(sum, side);
-      if (split_of(part, 3, gate) == outer && outer.node != nullptr)
+      if (split_of(body_, part, 3, gate) == outer && outer.node != nullptr)
         return inner_of(body_.input(sum, 1 - side));
     }
     return false;
@@ -195,11 +225,10 @@ class CellMatcher {
     const Term sum = body_.input(z, 0);
     const Term part = body_.input(sum, 0).is_op("Split") ? body_.input(sum, 0) : body_.input(sum, 1);
     const Term slice = body_.input(sum, 0).is_op("Split") ? body_.input(sum, 1) : body_.input(sum, 0);
-    const Term outer = split_of(part, 3, "0"), inner = body_.input(slice, 0);
+    const Term outer = split_of(body_, part, 3, "0"), inner = body_.input(slice, 0);
     const bool z_fits =
         is_sum_gate(z, "Sigmoid", "0", outer, [&](const Term& t) { return is_inner(t, 0, inner); });
     if (!z_fits || !outer.is_op("BiasAdd")) return false;
-    cell_.op = "GRU";
     const auto is_reset = [&](const Term& r) {
       return is_sum_gate(r, "Sigmoid", "1", outer, [&](const Term& t) { return is_inner(t, 1, inner); });
     };
@@ -237,21 +266,6 @@ class CellMatcher {
            match_input_product(body_.input(outer, 0));
   }
 
-  bool is_invariant(int argument) const {
-    return argument >= 0 && static_cast<size_t>(argument) < body_.result_count() &&
-           body_.result(static_cast<size_t>(argument)).argument == argument;
-  }
-
-  bool is_consistent() const {
-    const std::vector<int> counters = find_counters(body_);
-    return is_invariant(cell_.kernel) && is_invariant(cell_.recurrent_kernel) &&
-           is_invariant(cell_.elements) && (cell_.bias < 0 || is_invariant(cell_.bias)) &&
-           std::ranges::find(counters, cell_.time) != counters.end();
-  }
-
-  const FunctionMatcher& body_;
-  CellMatch cell_;
-  Term new_h_;
   int64_t units_ = 0;
 };
 
@@ -267,7 +281,10 @@ void collect_conditions(const FunctionMatcher& condition, const Term& term, std:
 
 }  // namespace
 
-std::optional<CellMatch> match_cell(const FunctionMatcher& body) { return CellMatcher(body).match(); }
+std::optional<CellMatch> match_cell(const FunctionMatcher& body) {
+  const std::optional<CellMatch> lstm = LstmMatcher(body).match();
+  return lstm ? lstm : GruMatcher(body).match();
+}
 
 std::vector<int> find_counters(const FunctionMatcher& body) {
   std::vector<int> counters;

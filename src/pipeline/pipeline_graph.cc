@@ -11,6 +11,8 @@ namespace {
 
 using NamedStage = PipelineGraph::NamedStage;
 
+constexpr uint32_t none = PipelineRoutes::none;
+
 std::string text_of(const PortName& name) {
   return name.stage.empty() ? name.port : fmt::format("{}.{}", name.stage, name.port);
 }
@@ -66,46 +68,143 @@ Status check_replicas(const NamedStage& stage) {
   return {};
 }
 
+/// Checks names and ports; returns the numbers of the stages, by name.
+Result<std::map<std::string, uint32_t>> number_stages(const PipelineGraph& graph) {
+  std::map<std::string, uint32_t> numbers;
+  if (graph.stages.empty()) return fail("the pipeline has no stage; add one before it starts");
+  for (const NamedStage& stage : graph.stages) {
+    if (stage.name.empty()) return fail("a stage has an empty name");
+    if (!numbers.emplace(stage.name, static_cast<uint32_t>(numbers.size())).second)
+      return fail("two stages are named '{}'", stage.name);
+    TRY(check_replicas(stage));
+    for (const auto ports : {inputs_of(stage), outputs_of(stage)}) {
+      std::set<std::string_view> names;
+      for (const StagePort& port : ports)
+        if (!names.insert(port.name).second)
+          return fail("stage '{}' has two ports named '{}' on one side", stage.name, port.name);
+    }
+  }
+  return numbers;
+}
+
+/// Returns the type of the value, with all its items together if it has some.
+StagePort all_of(const PipelineRoutes& routes, uint32_t value) {
+  return routes.items_of[value] == none ? routes.ports[value] : gathered(routes.ports[value]);
+}
+
+Status check_all_connected(const PipelineGraph& graph, const PipelineRoutes& routes) {
+  for (size_t s = 0; s < routes.stages.size(); ++s) {
+    const std::vector<uint32_t>& inputs = routes.stages[s].inputs;
+    const auto open = std::ranges::find(inputs, none);
+    if (open == inputs.end()) continue;
+    const NamedStage& stage = graph.stages[s];
+    return fail(
+        "input '{}' of stage '{}' is not connected; connect it to a stage's output or to an input "
+        "of the pipeline",
+        inputs_of(stage)[size_t(open - inputs.begin())].name, stage.name);
+  }
+  return {};
+}
+
+/// Fills in which stages read what others make; `makers` are stages, by value.
+void link_stages(const std::vector<uint32_t>& makers, PipelineRoutes& routes) {
+  for (uint32_t s = 0; s < routes.stages.size(); ++s) {
+    const std::set<uint32_t> values(routes.stages[s].inputs.begin(), routes.stages[s].inputs.end());
+    routes.stages[s].reads.assign(values.begin(), values.end());
+    std::set<uint32_t> producers;
+    for (const uint32_t value : values) {
+      ++routes.readers[value];
+      if (makers[value] != none) producers.insert(makers[value]);
+    }
+    for (const uint32_t producer : producers) routes.stages[producer].consumers.push_back(s);
+    routes.stages[s].producers.assign(producers.begin(), producers.end());
+  }
+  for (uint32_t s = 0; s < routes.stages.size(); ++s) {
+    if (routes.stages[s].producers.empty()) routes.first.push_back(s);
+    if (routes.stages[s].consumers.empty()) routes.last.push_back(s);
+  }
+}
+
+/// Finds whose items the stage runs for, if any; stages that it reads from come first.
+Status find_items(const PipelineGraph& graph, uint32_t number, PipelineRoutes& routes) {
+  const NamedStage& stage = graph.stages[number];
+  PipelineRoutes::StageRoute& route = routes.stages[number];
+  route.gathers = stage.options.gathers;
+  for (const uint32_t value : route.inputs) {
+    const uint32_t source = routes.items_of[value];
+    if (source == none || source == route.items_of) continue;
+    if (route.items_of != none && !stage.options.gathers)
+      return fail(
+          "it reads items of stage '{}' and of stage '{}', which need not be as many; gather one of them "
+          "before",
+          graph.stages[route.items_of].name, graph.stages[source].name);
+    route.items_of = source;
+  }
+  if (stage.options.gathers && route.items_of == none)
+    return fail("it gathers, but no input of it is an item of a frame");
+  if (stage.options.gathers) route.items_of = none;
+  for (const uint32_t value : route.outputs) routes.items_of[value] = route.items_of;
+  return {};
+}
+
+Status find_scattered(const PipelineGraph& graph, uint32_t number, PipelineRoutes& routes) {
+  const NamedStage& stage = graph.stages[number];
+  PipelineRoutes::StageRoute& route = routes.stages[number];
+  route.scatters.assign(route.outputs.size(), false);
+  if (!stage.options.scatter.empty() && route.items_of != none)
+    return fail(
+        "stage '{}' runs for each item of stage '{}': its outputs cannot be scattered again; gather before",
+        stage.name, graph.stages[route.items_of].name);
+  for (const std::string& name : stage.options.scatter) {
+    const uint32_t output = TRY(find_port(outputs_of(stage), {stage.name, name}, "output"));
+    const uint32_t value = route.outputs[output];
+    std::optional<Shape>& shape = routes.ports[value].shape;
+    if (shape && shape->empty())
+      return fail("output '{}' of stage '{}' is a scalar: it has no rows to scatter", name, stage.name);
+    if (shape) (*shape)[0] = 1;
+    route.scatters[output] = true;
+    routes.items_of[value] = number;
+  }
+  return {};
+}
+
+/// Orders the stages by Kahn's algorithm, which removes stages whose producers are gone.
+Result<std::vector<uint32_t>> order_stages(const PipelineGraph& graph, const PipelineRoutes& routes) {
+  std::vector<size_t> waiting;
+  for (const auto& stage : routes.stages) waiting.push_back(stage.producers.size());
+  std::vector<uint32_t> ready = routes.first;
+  for (size_t i = 0; i < ready.size(); ++i)
+    for (const uint32_t next : routes.stages[ready[i]].consumers)
+      if (--waiting[next] == 0) ready.push_back(next);
+  if (ready.size() == routes.stages.size()) return ready;
+  std::vector<std::string> names;
+  for (size_t s = 0; s < waiting.size(); ++s)
+    if (waiting[s] > 0) names.push_back(graph.stages[s].name);
+  return fail("the connections of the stages '{}' form a cycle, or come after one; a frame only goes forward",
+              fmt::join(names, "', '"));
+}
+
 /// Fills in routes, connection by connection.
 class RouteFinder {
  public:
   explicit RouteFinder(const PipelineGraph& graph) : graph_(graph) {}
 
   Result<PipelineRoutes> find() {
-    TRY(check_stages());
+    numbers_ = TRY(number_stages(graph_));
     number_values();
     for (const auto& [from, to] : graph_.connections) TRY(connect(from, to));
-    TRY(check_all_connected());
-    link_stages();
-    for (const uint32_t stage : TRY(order_stages())) {
-      TRY(with_context(find_items(stage), "stage '{}'", name_of(stage)));
-      TRY(find_scattered(stage));
+    TRY(check_all_connected(graph_, routes_));
+    link_stages(makers_, routes_);
+    for (const uint32_t stage : TRY(order_stages(graph_, routes_))) {
+      TRY(with_context(find_items(graph_, stage, routes_), "stage '{}'", graph_.stages[stage].name));
+      TRY(find_scattered(graph_, stage, routes_));
     }
     for (const auto& [from, to] : graph_.connections) TRY(check_connection(from, to));
-    for (PipelineRoutes::Output& output : routes_.outputs) output.port = all_of(output.value);
+    for (PipelineRoutes::Output& output : routes_.outputs) output.port = all_of(routes_, output.value);
     return std::move(routes_);
   }
 
  private:
-  static constexpr uint32_t none = PipelineRoutes::none;
-
-  Status check_stages() {
-    if (graph_.stages.empty()) return fail("the pipeline has no stage; add one before it starts");
-    for (const NamedStage& stage : graph_.stages) {
-      if (stage.name.empty()) return fail("a stage has an empty name");
-      if (!numbers_.emplace(stage.name, static_cast<uint32_t>(numbers_.size())).second)
-        return fail("two stages are named '{}'", stage.name);
-      TRY(check_replicas(stage));
-      for (const auto ports : {inputs_of(stage), outputs_of(stage)}) {
-        std::set<std::string_view> names;
-        for (const StagePort& port : ports)
-          if (!names.insert(port.name).second)
-            return fail("stage '{}' has two ports named '{}' on one side", stage.name, port.name);
-      }
-    }
-    return {};
-  }
-
   /// Numbers the values: inputs of the pipeline first, then the outputs of each stage.
   void number_values() {
     for (const auto& [from, to] : graph_.connections)
@@ -162,113 +261,14 @@ class RouteFinder {
     return {};
   }
 
-  /// Returns the type of the value, with all its items together if it has some.
-  StagePort all_of(uint32_t value) const {
-    return routes_.items_of[value] == none ? routes_.ports[value] : gathered(routes_.ports[value]);
-  }
-
   /// Checks the types of a connection, once it is known which values are items.
   Status check_connection(const PortName& from, const PortName& to) const {
     if (to.stage.empty()) return {};
     const uint32_t value = TRY(find_value(from)), stage = TRY(find_stage(to));
     const auto ports = inputs_of(graph_.stages[stage]);
     const StagePort& port = ports[TRY(find_port(ports, to, "input"))];
-    return check_types(routes_.stages[stage].gathers ? all_of(value) : routes_.ports[value], port,
+    return check_types(routes_.stages[stage].gathers ? all_of(routes_, value) : routes_.ports[value], port,
                        fmt::format("'{}' -> '{}'", text_of(from), text_of(to)));
-  }
-
-  Status check_all_connected() const {
-    for (size_t s = 0; s < routes_.stages.size(); ++s) {
-      const std::vector<uint32_t>& inputs = routes_.stages[s].inputs;
-      const auto open = std::ranges::find(inputs, none);
-      if (open == inputs.end()) continue;
-      const NamedStage& stage = graph_.stages[s];
-      return fail(
-          "input '{}' of stage '{}' is not connected; connect it to a stage's output or to an input "
-          "of the pipeline",
-          inputs_of(stage)[size_t(open - inputs.begin())].name, stage.name);
-    }
-    return {};
-  }
-
-  void link_stages() {
-    for (uint32_t s = 0; s < routes_.stages.size(); ++s) {
-      const std::set<uint32_t> values(routes_.stages[s].inputs.begin(), routes_.stages[s].inputs.end());
-      routes_.stages[s].reads.assign(values.begin(), values.end());
-      std::set<uint32_t> producers;
-      for (const uint32_t value : values) {
-        ++routes_.readers[value];
-        if (makers_[value] != none) producers.insert(makers_[value]);
-      }
-      for (const uint32_t producer : producers) routes_.stages[producer].consumers.push_back(s);
-      routes_.stages[s].producers.assign(producers.begin(), producers.end());
-    }
-    for (uint32_t s = 0; s < routes_.stages.size(); ++s) {
-      if (routes_.stages[s].producers.empty()) routes_.first.push_back(s);
-      if (routes_.stages[s].consumers.empty()) routes_.last.push_back(s);
-    }
-  }
-
-  const std::string& name_of(uint32_t stage) const { return graph_.stages[stage].name; }
-
-  /// Finds whose items the stage runs for, if any; stages that it reads from come first.
-  Status find_items(uint32_t number) {
-    const NamedStage& stage = graph_.stages[number];
-    PipelineRoutes::StageRoute& route = routes_.stages[number];
-    route.gathers = stage.options.gathers;
-    for (const uint32_t value : route.inputs) {
-      const uint32_t source = routes_.items_of[value];
-      if (source == none || source == route.items_of) continue;
-      if (route.items_of != none && !stage.options.gathers)
-        return fail(
-            "it reads items of stage '{}' and of stage '{}', which need not be as many; gather one of them "
-            "before",
-            name_of(route.items_of), name_of(source));
-      route.items_of = source;
-    }
-    if (stage.options.gathers && route.items_of == none)
-      return fail("it gathers, but no input of it is an item of a frame");
-    if (stage.options.gathers) route.items_of = none;
-    for (const uint32_t value : route.outputs) routes_.items_of[value] = route.items_of;
-    return {};
-  }
-
-  Status find_scattered(uint32_t number) {
-    const NamedStage& stage = graph_.stages[number];
-    PipelineRoutes::StageRoute& route = routes_.stages[number];
-    route.scatters.assign(route.outputs.size(), false);
-    if (!stage.options.scatter.empty() && route.items_of != none)
-      return fail(
-          "stage '{}' runs for each item of stage '{}': its outputs cannot be scattered again; gather before",
-          stage.name, name_of(route.items_of));
-    for (const std::string& name : stage.options.scatter) {
-      const uint32_t output = TRY(find_port(outputs_of(stage), {stage.name, name}, "output"));
-      const uint32_t value = route.outputs[output];
-      std::optional<Shape>& shape = routes_.ports[value].shape;
-      if (shape && shape->empty())
-        return fail("output '{}' of stage '{}' is a scalar: it has no rows to scatter", name, stage.name);
-      if (shape) (*shape)[0] = 1;
-      route.scatters[output] = true;
-      routes_.items_of[value] = number;
-    }
-    return {};
-  }
-
-  /// Orders the stages by Kahn's algorithm, which removes stages whose producers are gone.
-  Result<std::vector<uint32_t>> order_stages() const {
-    std::vector<size_t> waiting;
-    for (const auto& stage : routes_.stages) waiting.push_back(stage.producers.size());
-    std::vector<uint32_t> ready = routes_.first;
-    for (size_t i = 0; i < ready.size(); ++i)
-      for (const uint32_t next : routes_.stages[ready[i]].consumers)
-        if (--waiting[next] == 0) ready.push_back(next);
-    if (ready.size() == routes_.stages.size()) return ready;
-    std::vector<std::string> names;
-    for (size_t s = 0; s < waiting.size(); ++s)
-      if (waiting[s] > 0) names.push_back(graph_.stages[s].name);
-    return fail(
-        "the connections of the stages '{}' form a cycle, or come after one; a frame only goes forward",
-        fmt::join(names, "', '"));
   }
 
   const PipelineGraph& graph_;

@@ -82,21 +82,46 @@ bool has_lost_device(const BoundProgram& program) {
                              [](const auto& executor) { return executor != nullptr && executor->is_lost(); });
 }
 
-class ProgramBinder {
+std::vector<uint32_t> slots_in(const fbs::ProgramT& program, uint32_t space) {
+  std::vector<uint32_t> slots;
+  for (uint32_t i = 0; i < program.slots.size(); ++i) {
+    if (program.slots[i]->space == space) slots.push_back(i);
+  }
+  return slots;
+}
+
+/// Checks that values and workspaces are aligned as a device bound to the space wants.
+Status check_alignment(const fbs::ProgramT& program, const fbs::FunctionT& function, uint32_t space,
+                       size_t alignment) {
+  if (alignment <= tail_alignment) return {};
+  uint64_t bits = 0;  // union of the bits of all offsets
+  for (const auto& value : function.values)
+    if (value->storage == fbs::Storage::arena && value->space == space) bits |= value->offset;
+  for (const auto& step : function.steps) {
+    const bool runs_there = step->kind == fbs::StepKind::run &&
+                            program.slots[program.regions[step->region]->slot]->space == space;
+    if (runs_there) bits |= step->workspace_offset;
+  }
+  for (const auto& alternative : function.alternatives)
+    TRY(check_alignment(program, *alternative, space, alignment));
+  for (const auto& stage : function.stages) TRY(check_alignment(program, *stage->function, space, alignment));
+  if (bits % alignment == 0) return {};
+  return fail(
+      ErrorKind::version,
+      "it wants values at multiples of {} bytes, where the program does not have them: compile it again",
+      alignment);
+}
+
+/// Devices of a program's slots.
+class SlotOpener {
  public:
-  explicit ProgramBinder(BoundProgram& bound)
-      : bound_(bound), file_(bound.program->file()), nodes_(source_nodes(file_.description)) {
+  explicit SlotOpener(BoundProgram& bound) : bound_(bound) {
     bound.spaces.resize(description().spaces.size());
     bound.spaces[host_space] = host_memory_space();
-    bound.constants.assign(bound.spaces.size(), std::vector<PlacedConstant>(file_.constants.size()));
-    bound.region_constants.resize(description().regions.size());
-    bound.region_places.resize(description().regions.size());
-    bound.executables.resize(description().regions.size());
-    uploaded_.resize(bound.spaces.size());
   }
 
   /// Opens the slots' devices. A missing one is an error only if the caller named it, or a function needs it.
-  Status open_executors(const std::vector<std::string>& devices, const BindOptions& options) {
+  Status open(const std::vector<std::string>& devices, const BindOptions& options) {
     for (size_t i = 0; i < devices.size(); ++i) {
       const fbs::SlotT& slot = *description().slots[i];
       Result<std::shared_ptr<Executor>> executor = open_executor(slot, devices[i]);
@@ -109,10 +134,128 @@ class ProgramBinder {
       if (executor) TRY(add_space(slot, devices[i], (*executor)->space()));
     }
     for (uint32_t i = 0; i < bound_.spaces.size(); ++i) {
-      if (bound_.spaces[i] == nullptr && slots_in(i).empty())
+      if (bound_.spaces[i] == nullptr && slots_in(description(), i).empty())
         return fail(ErrorKind::corrupt, "no slot is in space '{}'", description().spaces[i]->name);
     }
     return {};
+  }
+
+  /// Returns the reason why the slot's device is missing, if it is.
+  const Status& find_device(uint32_t slot) const { return missing_[slot]; }
+
+  /// Checks that all devices of the space are there or, on the host, any of them.
+  Status find_devices_in(uint32_t space) const {
+    Status found;
+    for (uint32_t slot : slots_in(description(), space)) {
+      found = missing_[slot];
+      if (found.has_value() == (space == host_space)) break;
+    }
+    return found;
+  }
+
+ private:
+  const fbs::ProgramT& description() const { return bound_.description(); }
+
+  Status add_space(const fbs::SlotT& slot, const std::string& device,
+                   const std::shared_ptr<MemorySpace>& space) {
+    std::shared_ptr<MemorySpace>& shared = bound_.spaces[slot.space];
+    if (shared == nullptr) shared = space;
+    if (shared != space)
+      return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
+                  device, shared->name());
+    for (const auto& function : description().functions)
+      TRY(with_context(check_alignment(description(), *function, slot.space, space->alignment()),
+                       "slot '{}': '{}'", slot.name, device));
+    return {};
+  }
+
+  BoundProgram& bound_;
+  std::vector<Status> missing_;  // reason why the slot's device is missing, by slot
+};
+
+/// Constants of a program, placed where they are used.
+class ConstantPlacer {
+ public:
+  explicit ConstantPlacer(BoundProgram& bound)
+      : bound_(bound), uploaded_(bound.program->description().spaces.size()) {
+    bound.constants.assign(uploaded_.size(),
+                           std::vector<PlacedConstant>(bound.program->file().constants.size()));
+  }
+
+  /// Begins a load, after which take_back() takes back what it placed.
+  void begin() {
+    placed_.clear();
+    uploads_.clear();
+    memory_ = bound_.memory.size();
+    is_refused_ = false;
+  }
+
+  /// Places a constant: in the host's memory it stays in the mapped file; to any other it is copied once.
+  Status place(uint32_t number, uint32_t constant) {
+    PlacedConstant& placed = bound_.constants[number][constant];
+    if (placed.place.memory != nullptr) return {};
+    MemorySpace& space = *bound_.spaces[number];
+    const TensorView in_file = bound_.program->file().constants[constant].view();
+    Place there{in_file.data, 0};
+    if (!space.is_host()) {
+      if (in_file.dtype == DType::string) return fail("a constant of strings is used on '{}'", space.name());
+      Result<Place> uploaded = upload(number, in_file);
+      is_refused_ = !uploaded;
+      there = TRY(std::move(uploaded));
+      placed_.emplace_back(number, constant);
+    }
+    placed = {in_file, there};
+    if (!space.is_host()) placed.tensor.data = space.address(there);
+    return {};
+  }
+
+  void take_back() {
+    for (const auto& [space, constant] : placed_) bound_.constants[space][constant] = {};
+    for (const auto& [space, bytes] : uploads_) uploaded_[space].erase(bytes);
+    bound_.memory.resize(memory_);
+  }
+
+  /// Returns whether a device refused the last constant that was copied to it.
+  bool is_refused() const { return is_refused_; }
+
+ private:
+  using BytesOfFile = std::pair<void*, size_t>;
+
+  Result<Place> upload(uint32_t number, const TensorView& tensor) {
+    const BytesOfFile bytes{tensor.data, tensor.bytes()};
+    if (const auto known = uploaded_[number].find(bytes); known != uploaded_[number].end())
+      return known->second;
+    MemorySpace& space = *bound_.spaces[number];
+    Memory memory = TRY(space.allocate(tensor.bytes()));
+    const Place place{memory.handle(), 0};
+    TRY(space.upload(place, tensor.data, tensor.bytes()));
+    bound_.memory.push_back(std::move(memory));
+    uploaded_[number][bytes] = place;
+    uploads_.emplace_back(number, bytes);
+    return place;
+  }
+
+  BoundProgram& bound_;
+  /// Places of the file's bytes in each space, so that constants with the same bytes are stored once.
+  std::vector<std::map<BytesOfFile, Place>> uploaded_;
+  // State since begin():
+  std::vector<std::pair<uint32_t, uint32_t>> placed_;      // space and number of constants outside the host
+  std::vector<std::pair<uint32_t, BytesOfFile>> uploads_;  // space and bytes of what was copied
+  size_t memory_ = 0;                                      // size of BoundProgram::memory at begin()
+  bool is_refused_ = false;
+};
+
+class ProgramBinder {
+ public:
+  ProgramBinder(BoundProgram& bound, const SlotOpener& slots)
+      : bound_(bound),
+        slots_(slots),
+        file_(bound.program->file()),
+        nodes_(source_nodes(file_.description)),
+        constants_(bound) {
+    bound.region_constants.resize(description().regions.size());
+    bound.region_places.resize(description().regions.size());
+    bound.executables.resize(description().regions.size());
   }
 
   /// Binds a function to the alternative of that number alone.
@@ -140,7 +283,7 @@ class ProgramBinder {
           bound.alternative == 0 ? &function : function.alternatives[bound.alternative - 1].get();
       loaded = load(*bound.function);
       const bool is_last = bound.alternative >= function.alternatives.size();
-      if (loaded || is_last || !(is_absence(loaded.error()) || is_refused_by_device_)) break;
+      if (loaded || is_last || !(is_absence(loaded.error()) || is_refused())) break;
       take_back();
       bound.reason += (bound.reason.empty() ? "" : "; ") + loaded.error().message;
     }
@@ -152,65 +295,14 @@ class ProgramBinder {
  private:
   const fbs::ProgramT& description() const { return file_.description; }
 
-  std::vector<uint32_t> slots_in(uint32_t space) const {
-    std::vector<uint32_t> slots;
-    for (uint32_t i = 0; i < description().slots.size(); ++i) {
-      if (description().slots[i]->space == space) slots.push_back(i);
-    }
-    return slots;
-  }
-
-  /// Checks that all devices of the space are there or, on the host, any of them.
-  Status find_executor(uint32_t space) const {
-    Status found;
-    for (uint32_t slot : slots_in(space)) {
-      found = missing_[slot];
-      if (found.has_value() == (space == host_space)) break;
-    }
-    return found;
-  }
-
-  Status add_space(const fbs::SlotT& slot, const std::string& device,
-                   const std::shared_ptr<MemorySpace>& space) {
-    std::shared_ptr<MemorySpace>& shared = bound_.spaces[slot.space];
-    if (shared == nullptr) shared = space;
-    if (shared != space)
-      return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
-                  device, shared->name());
-    for (const auto& function : description().functions)
-      TRY(with_context(check_alignment(*function, slot.space, space->alignment()), "slot '{}': '{}'",
-                       slot.name, device));
-    return {};
-  }
-
-  /// Checks that values and workspaces are aligned as a device bound to the space wants.
-  Status check_alignment(const fbs::FunctionT& function, uint32_t space, size_t alignment) const {
-    if (alignment <= tail_alignment) return {};
-    uint64_t bits = 0;  // union of the bits of all offsets
-    for (const auto& value : function.values)
-      if (value->storage == fbs::Storage::arena && value->space == space) bits |= value->offset;
-    for (const auto& step : function.steps) {
-      const bool runs_there = step->kind == fbs::StepKind::run &&
-                              description().slots[description().regions[step->region]->slot]->space == space;
-      if (runs_there) bits |= step->workspace_offset;
-    }
-    for (const auto& alternative : function.alternatives)
-      TRY(check_alignment(*alternative, space, alignment));
-    for (const auto& stage : function.stages) TRY(check_alignment(*stage->function, space, alignment));
-    if (bits % alignment == 0) return {};
-    return fail(
-        ErrorKind::version,
-        "it wants values at multiples of {} bytes, where the program does not have them: compile it again",
-        alignment);
-  }
-
   /// Loads everything that the function uses.
   Status load(const fbs::FunctionT& function) {
-    loaded_ = {.memory = bound_.memory.size()};
-    is_refused_by_device_ = false;
+    constants_.begin();
+    loaded_.clear();
+    is_refused_ = false;
     for (const auto& value : function.values) {
-      TRY(find_executor(value->space));
-      if (value->storage == fbs::Storage::constant) TRY(place_constant(value->space, value->constant));
+      TRY(slots_.find_devices_in(value->space));
+      if (value->storage == fbs::Storage::constant) TRY(constants_.place(value->space, value->constant));
     }
     for (const auto& step : function.steps) {
       if (step->kind == fbs::StepKind::run && bound_.executables[step->region] == nullptr)
@@ -221,49 +313,12 @@ class ProgramBinder {
 
   /// Unloads what the last load() loaded, so that a device too small for it has room for another alternative.
   void take_back() {
-    for (const uint32_t region : loaded_.regions) bound_.executables[region] = nullptr;
-    for (const auto& [space, constant] : loaded_.constants) bound_.constants[space][constant] = {};
-    for (const auto& [space, bytes] : loaded_.uploads) uploaded_[space].erase(bytes);
-    bound_.memory.resize(loaded_.memory);
+    for (const uint32_t region : loaded_) bound_.executables[region] = nullptr;
+    constants_.take_back();
   }
 
-  /// Remembers whether a device other than the host refused something.
-  template <typename T>
-  Result<T> told_by(uint32_t space, Result<T> told) {
-    is_refused_by_device_ = !told && !bound_.spaces[space]->is_host();
-    return told;
-  }
-
-  /// Places a constant: in the host's memory it stays in the mapped file; to any other it is copied once.
-  Status place_constant(uint32_t number, uint32_t constant) {
-    PlacedConstant& placed = bound_.constants[number][constant];
-    if (placed.place.memory != nullptr) return {};
-    MemorySpace& space = *bound_.spaces[number];
-    const TensorView in_file = file_.constants[constant].view();
-    Place there{in_file.data, 0};
-    if (!space.is_host()) {
-      if (in_file.dtype == DType::string) return fail("a constant of strings is used on '{}'", space.name());
-      there = TRY(told_by(number, upload(number, in_file)));
-      loaded_.constants.emplace_back(number, constant);
-    }
-    placed = {in_file, there};
-    if (!space.is_host()) placed.tensor.data = space.address(there);
-    return {};
-  }
-
-  Result<Place> upload(uint32_t number, const TensorView& tensor) {
-    const BytesOfFile bytes{tensor.data, tensor.bytes()};
-    if (const auto known = uploaded_[number].find(bytes); known != uploaded_[number].end())
-      return known->second;
-    MemorySpace& space = *bound_.spaces[number];
-    Memory memory = TRY(space.allocate(tensor.bytes()));
-    const Place place{memory.handle(), 0};
-    TRY(space.upload(place, tensor.data, tensor.bytes()));
-    bound_.memory.push_back(std::move(memory));
-    uploaded_[number][bytes] = place;
-    loaded_.uploads.emplace_back(number, bytes);
-    return place;
-  }
+  /// Returns whether a device other than the host made the last load() fail.
+  bool is_refused() const { return is_refused_ || constants_.is_refused(); }
 
   int threads_on(uint32_t slot) const {
     const CoreSet* cores = bound_.executors[slot]->cores();
@@ -272,7 +327,7 @@ class ProgramBinder {
 
   Status load_region(uint32_t number) {
     const fbs::RegionT& region = *description().regions[number];
-    TRY(missing_[region.slot]);
+    TRY(slots_.find_device(region.slot));
     const RunBackend& backend = *TRY(bound_.program->backend(number));
     const uint32_t space = description().slots[region.slot]->space;
     std::vector<ConstTensorView>& constants = bound_.region_constants[number];
@@ -280,7 +335,7 @@ class ProgramBinder {
     constants.clear();
     places.clear();
     for (uint32_t constant : region.constants) {
-      TRY(place_constant(space, constant));
+      TRY(constants_.place(space, constant));
       constants.push_back(bound_.constants[space][constant].tensor);
       places.push_back(bound_.constants[space][constant].place);
     }
@@ -295,30 +350,24 @@ class ProgramBinder {
         .cores = bound_.executors[region.slot]->cores(),
         .executor = bound_.executors[region.slot]->name(),
         .constant_places = places};
-    std::unique_ptr<Executable> loaded = TRY(told_by(
-        space, with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}",
-                                                          file_.path, region_text(description(), number)))));
-    bound_.executables[number] = TRY(bound_.executors[region.slot]->adapt(std::move(loaded), nodes_[number]));
-    loaded_.regions.push_back(number);
+    Result<std::unique_ptr<Executable>> loaded =
+        with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}", file_.path,
+                                                   region_text(description(), number)));
+    is_refused_ = !loaded && !bound_.spaces[space]->is_host();
+    if (!loaded) return tl::unexpected(loaded.error());
+    bound_.executables[number] =
+        TRY(bound_.executors[region.slot]->adapt(std::move(*loaded), nodes_[number]));
+    loaded_.push_back(number);
     return {};
   }
 
-  using BytesOfFile = std::pair<void*, size_t>;
-  struct Loaded {
-    std::vector<uint32_t> regions = {};
-    std::vector<std::pair<uint32_t, uint32_t>> constants = {};   // space and number, outside the host
-    std::vector<std::pair<uint32_t, BytesOfFile>> uploads = {};  // space and bytes
-    size_t memory = 0;  // size of BoundProgram::memory before the load
-  };
-
   BoundProgram& bound_;
+  const SlotOpener& slots_;
   const MappedProgram& file_;
   const std::vector<std::vector<std::string>> nodes_;  // names, by region
-  std::vector<Status> missing_;                        // reason why the slot's device is missing, by slot
-  /// Places of the file's bytes in each space, so that constants with the same bytes are stored once.
-  std::vector<std::map<BytesOfFile, Place>> uploaded_;
-  Loaded loaded_;
-  bool is_refused_by_device_ = false;  // whether a device made the last load() fail
+  ConstantPlacer constants_;
+  std::vector<uint32_t> loaded_;  // regions that the last load() loaded
+  bool is_refused_ = false;       // whether a device refused the code of the last region
 };
 
 }  // namespace
@@ -354,8 +403,9 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   auto bound = std::make_shared<BoundProgram>();
   bound->program = program;
   bound->threads = threads;
-  ProgramBinder binder(*bound);
-  TRY(binder.open_executors(names, options));
+  SlotOpener slots(*bound);
+  TRY(slots.open(names, options));
+  ProgramBinder binder(*bound, slots);
   if (stage != nullptr) TRY(binder.bind(*stage));
   const auto& functions = program->description().functions;
   for (size_t i = 0; stage == nullptr && i < functions.size(); ++i) {

@@ -141,6 +141,86 @@ bool is_product(std::string_view label) {
                              [&](const char* name) { return op.find(name) != std::string_view::npos; });
 }
 
+Shape to_shape(const flatbuffers::Vector<int64_t>* dims) {
+  return dims == nullptr ? Shape() : Shape(dims->begin(), dims->end());
+}
+
+void add_nodes(const fbs::ProgramT& program, const flatbuffers::Vector<uint32_t>* numbers,
+               ProfileEntry& entry) {
+  for (flatbuffers::uoffset_t i = 0; numbers != nullptr && i < numbers->size(); ++i) {
+    const uint32_t number = numbers->Get(i);
+    if (number < program.nodes.size())
+      entry.nodes.push_back({program.nodes[number]->name, program.nodes[number]->op});
+  }
+}
+
+void describe(const fbs::ProgramT& program, const fbs::KernelNote* note, ProfileEntry& entry) {
+  if (note == nullptr) return;
+  add_nodes(program, note->nodes(), entry);
+  if (note->dtype() < dtype_count) entry.dtype = static_cast<DType>(note->dtype());
+  if (!note->shape_unknown()) entry.shape = to_shape(note->dims());
+  if (entry.operations == 0) {
+    entry.weights = to_shape(note->weights());
+    entry.operations = note->operations();
+    entry.bytes = note->bytes();
+  }
+  if (note->algorithm() != nullptr) entry.algorithm = note->algorithm()->str();
+}
+
+/// Describes an operator that is named for what it fused: it computes the product, too.
+void describe_product(const fbs::ProgramT& program, const fbs::KernelNote* product,
+                      const flatbuffers::Vector<uint32_t>& fused, ProfileEntry& entry) {
+  add_nodes(program, &fused, entry);
+  if (product == nullptr) return;
+  entry.weights = to_shape(product->weights());
+  entry.operations = product->operations();
+  entry.bytes = product->bytes();
+}
+
+void add_all_nodes(const fbs::ProgramT& program, const KernelNotes& notes, ProfileEntry& entry) {
+  for (const auto& node : program.nodes) {
+    if (node->region == static_cast<uint32_t>(entry.region)) entry.nodes.push_back({node->name, node->op});
+  }
+  for (size_t i = 0; i < notes.size(); ++i)
+    entry.operations += notes.at(i) != nullptr ? notes.at(i)->operations() : 0;
+}
+
+/// Returns a text like "conv1: Conv Relu Conv Relu ...".
+std::string print_nodes(const std::vector<ProfiledNode>& nodes) {
+  if (nodes.empty()) return {};
+  std::string text = nodes[0].name.empty() ? "" : nodes[0].name + ": ";
+  for (size_t i = 0; i < std::min(nodes.size(), most_ops_in_name); ++i)
+    text += (i > 0 ? " " : "") + nodes[i].op;
+  return text + (nodes.size() > most_ops_in_name ? " ..." : "");
+}
+
+ProfileEntry make_entry(const fbs::ProgramT& program, ProfileEntry::Kind kind, size_t region) {
+  const fbs::RegionT& about = *program.regions[region];
+  return {.kind = kind,
+          .target = fmt::format("{}@{}", about.backend, program.slots[about.slot]->name),
+          .region = static_cast<int>(region)};
+}
+
+ProfileEntry make_copy(const fbs::FunctionT& function, const Series& copy, std::span<const size_t> runs) {
+  ProfileEntry entry{.kind = ProfileEntry::Kind::copy,
+                     .name = copy.name,
+                     .target = copy.device,
+                     .nanoseconds = copy.mean(runs)};
+  for (const auto& step : function.steps) {
+    if (step->kind != fbs::StepKind::copy) continue;
+    const fbs::ValueT& value = *function.values[step->inputs[0]];
+    const bool is_it = copy.name.starts_with(fmt::format("copying '{}' from ", value.name));
+    if (!is_it || value.rank_unknown || value.dtype == 0) continue;
+    entry.dtype = static_cast<DType>(value.dtype);
+    if (std::ranges::any_of(value.dims, [](int64_t size) { return size < 0; })) continue;
+    entry.shape = value.dims;
+    if (entry.dtype == DType::string) continue;
+    const auto elements = static_cast<size_t>(element_count(value.dims));
+    entry.bytes = 2 * dtype_bytes(entry.dtype, elements);  // read and written
+  }
+  return entry;
+}
+
 class Profiler {
  public:
   Profiler(Session& session, const fbs::FunctionT& function, std::span<const NamedTensor> inputs)
@@ -158,7 +238,8 @@ class Profiler {
     chosen_ = choose_runs(whole_.nanoseconds);
     Profile profile{whole_.nanoseconds.size(), whole_.mean(chosen_), {}};
     for (size_t region = 0; region < program_.regions.size(); ++region) add_region(profile, region);
-    for (const Series& copy : recorder_.copies()) profile.entries.push_back(make_copy(copy));
+    for (const Series& copy : recorder_.copies())
+      profile.entries.push_back(make_copy(function_, copy, chosen_));
     std::ranges::stable_sort(profile.entries, std::ranges::greater(), &ProfileEntry::nanoseconds);
     return profile;
   }
@@ -220,10 +301,10 @@ class Profiler {
     const KernelNotes notes(program_, region);
     const std::vector<Series>& kernels = recorder_.regions()[region].kernels;
     for (size_t i = 0; i < kernels.size(); ++i) {
-      ProfileEntry entry = make_entry(ProfileEntry::Kind::kernel, region);
+      ProfileEntry entry = make_entry(program_, ProfileEntry::Kind::kernel, region);
       entry.name = kernels[i].name;
       entry.nanoseconds = kernels[i].mean(chosen_);
-      describe(entry, notes.find(entry.name, i, kernels.size()));
+      describe(program_, notes.find(entry.name, i, kernels.size()), entry);
       profile.entries.push_back(std::move(entry));
     }
   }
@@ -236,14 +317,14 @@ class Profiler {
     const int64_t whole = recorder_.regions()[region].whole.mean(chosen_);
     const double scale = sum > whole ? static_cast<double>(whole) / static_cast<double>(sum) : 1;
     for (size_t i = 0; i < operators.size(); ++i) {
-      ProfileEntry entry = make_entry(ProfileEntry::Kind::op, region);
+      ProfileEntry entry = make_entry(program_, ProfileEntry::Kind::op, region);
       entry.name = operators[i].label;
       entry.nanoseconds = static_cast<int64_t>(scale * static_cast<double>(operators[i].nanoseconds));
       const fbs::KernelNote* note = notes.find(entry.name, i, operators.size());
       const bool is_fused = note != nullptr && note->fused() != nullptr && note->fused()->size() > 0 &&
                             note->operations() == 0 && is_product(entry.name);
-      if (is_fused) describe_product(entry, notes.of_node(note->fused()->Get(0)), *note->fused());
-      describe(entry, note);
+      if (is_fused) describe_product(program_, notes.of_node(note->fused()->Get(0)), *note->fused(), entry);
+      describe(program_, note, entry);
       profile.entries.push_back(std::move(entry));
     }
   }
@@ -251,91 +332,12 @@ class Profiler {
   /// Adds a region as a whole; its shape and traffic only if it is one node.
   void add_whole(Profile& profile, size_t region) const {
     const KernelNotes notes(program_, region);
-    ProfileEntry entry = make_entry(ProfileEntry::Kind::region, region);
+    ProfileEntry entry = make_entry(program_, ProfileEntry::Kind::region, region);
     entry.nanoseconds = recorder_.regions()[region].whole.mean(chosen_);
-    if (notes.size() == 1) describe(entry, notes.at(0));
-    if (notes.size() != 1) add_all_nodes(entry, notes);
+    if (notes.size() == 1) describe(program_, notes.at(0), entry);
+    if (notes.size() != 1) add_all_nodes(program_, notes, entry);
     entry.name = print_nodes(entry.nodes);
     profile.entries.push_back(std::move(entry));
-  }
-
-  void add_all_nodes(ProfileEntry& entry, const KernelNotes& notes) const {
-    for (const auto& node : program_.nodes) {
-      if (node->region == static_cast<uint32_t>(entry.region)) entry.nodes.push_back({node->name, node->op});
-    }
-    for (size_t i = 0; i < notes.size(); ++i)
-      entry.operations += notes.at(i) != nullptr ? notes.at(i)->operations() : 0;
-  }
-
-  /// Returns a text like "conv1: Conv Relu Conv Relu ...".
-  static std::string print_nodes(const std::vector<ProfiledNode>& nodes) {
-    if (nodes.empty()) return {};
-    std::string text = nodes[0].name.empty() ? "" : nodes[0].name + ": ";
-    for (size_t i = 0; i < std::min(nodes.size(), most_ops_in_name); ++i)
-      text += (i > 0 ? " " : "") + nodes[i].op;
-    return text + (nodes.size() > most_ops_in_name ? " ..." : "");
-  }
-
-  ProfileEntry make_copy(const Series& copy) const {
-    ProfileEntry entry{.kind = ProfileEntry::Kind::copy,
-                       .name = copy.name,
-                       .target = copy.device,
-                       .nanoseconds = copy.mean(chosen_)};
-    for (const auto& step : function_.steps) {
-      if (step->kind != fbs::StepKind::copy) continue;
-      const fbs::ValueT& value = *function_.values[step->inputs[0]];
-      const bool is_it = copy.name.starts_with(fmt::format("copying '{}' from ", value.name));
-      if (!is_it || value.rank_unknown || value.dtype == 0) continue;
-      entry.dtype = static_cast<DType>(value.dtype);
-      if (std::ranges::any_of(value.dims, [](int64_t size) { return size < 0; })) continue;
-      entry.shape = value.dims;
-      if (entry.dtype == DType::string) continue;
-      const auto elements = static_cast<size_t>(element_count(value.dims));
-      entry.bytes = 2 * dtype_bytes(entry.dtype, elements);  // read and written
-    }
-    return entry;
-  }
-
-  ProfileEntry make_entry(ProfileEntry::Kind kind, size_t region) const {
-    const fbs::RegionT& about = *program_.regions[region];
-    return {.kind = kind,
-            .target = fmt::format("{}@{}", about.backend, program_.slots[about.slot]->name),
-            .region = static_cast<int>(region)};
-  }
-
-  /// Describes an operator that is named for what it fused: it computes the product, too.
-  void describe_product(ProfileEntry& entry, const fbs::KernelNote* product,
-                        const flatbuffers::Vector<uint32_t>& fused) const {
-    add_nodes(entry, &fused);
-    if (product == nullptr) return;
-    entry.weights = to_shape(product->weights());
-    entry.operations = product->operations();
-    entry.bytes = product->bytes();
-  }
-
-  void describe(ProfileEntry& entry, const fbs::KernelNote* note) const {
-    if (note == nullptr) return;
-    add_nodes(entry, note->nodes());
-    if (note->dtype() < dtype_count) entry.dtype = static_cast<DType>(note->dtype());
-    if (!note->shape_unknown()) entry.shape = to_shape(note->dims());
-    if (entry.operations == 0) {
-      entry.weights = to_shape(note->weights());
-      entry.operations = note->operations();
-      entry.bytes = note->bytes();
-    }
-    if (note->algorithm() != nullptr) entry.algorithm = note->algorithm()->str();
-  }
-
-  void add_nodes(ProfileEntry& entry, const flatbuffers::Vector<uint32_t>* numbers) const {
-    for (flatbuffers::uoffset_t i = 0; numbers != nullptr && i < numbers->size(); ++i) {
-      const uint32_t number = numbers->Get(i);
-      if (number < program_.nodes.size())
-        entry.nodes.push_back({program_.nodes[number]->name, program_.nodes[number]->op});
-    }
-  }
-
-  static Shape to_shape(const flatbuffers::Vector<int64_t>* dims) {
-    return dims == nullptr ? Shape() : Shape(dims->begin(), dims->end());
   }
 
   Session& session_;

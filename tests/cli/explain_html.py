@@ -1,6 +1,7 @@
 """The page of `explain --html`: it is whole in itself, shows each node once, escapes names, and works on a phone.
 
-Covers: src/report/ explain_html.cc explain_svg.cc html_table.cc html_text.cc layer_layout.cc
+Covers: src/report/ explain_html.cc explain_svg.cc html_cells.cc html_sections.cc html_table.cc html_text.cc
+layer_layout.cc
 """
 
 import html.parser

@@ -83,6 +83,37 @@ Graph make_graph(const std::vector<RandomNode>& nodes) {
   return graph;
 }
 
+/// Steps of a plan, in order.
+struct TimedSteps {
+  std::vector<uint32_t> queues;
+  std::vector<int64_t> times;
+  std::vector<std::vector<uint32_t>> depends;  // earlier steps that a step waits for
+  std::map<PlacedValue, uint32_t> makers;
+
+  void add(uint32_t queue, int64_t time, const std::vector<PlacedValue>& reads,
+           const std::vector<PlacedValue>& makes) {
+    depends.emplace_back();
+    for (const PlacedValue& read : reads)
+      if (const auto maker = makers.find(read); maker != makers.end())
+        depends.back().push_back(maker->second);
+    for (const PlacedValue& made : makes) makers[made] = static_cast<uint32_t>(times.size());
+    queues.push_back(queue);
+    times.push_back(time);
+  }
+
+  /// Returns the time when all queues are done; each runs its steps one after the other.
+  int64_t end() const {
+    std::map<uint32_t, int64_t> free;
+    std::vector<int64_t> ends(times.size());
+    for (uint32_t step = 0; step < times.size(); ++step) {
+      int64_t begin = free[queues[step]];
+      for (uint32_t before : depends[step]) begin = std::max(begin, ends[before]);
+      ends[step] = free[queues[step]] = begin + times[step];
+    }
+    return std::ranges::max(ends);
+  }
+};
+
 class SideBySide {
  public:
   explicit SideBySide(std::mt19937& random) {
@@ -142,37 +173,6 @@ class SideBySide {
     const Link& link = costs_.links[from][to];
     return link.latency + static_cast<int64_t>(64 * 64 * 4 * link.nanoseconds_per_byte);
   }
-
-  /// Steps of a plan, in order.
-  struct TimedSteps {
-    std::vector<uint32_t> queues;
-    std::vector<int64_t> times;
-    std::vector<std::vector<uint32_t>> depends;  // earlier steps that a step waits for
-    std::map<PlacedValue, uint32_t> makers;
-
-    void add(uint32_t queue, int64_t time, const std::vector<PlacedValue>& reads,
-             const std::vector<PlacedValue>& makes) {
-      depends.emplace_back();
-      for (const PlacedValue& read : reads)
-        if (const auto maker = makers.find(read); maker != makers.end())
-          depends.back().push_back(maker->second);
-      for (const PlacedValue& made : makes) makers[made] = static_cast<uint32_t>(times.size());
-      queues.push_back(queue);
-      times.push_back(time);
-    }
-
-    /// Returns the time when all queues are done; each runs its steps one after the other.
-    int64_t end() const {
-      std::map<uint32_t, int64_t> free;
-      std::vector<int64_t> ends(times.size());
-      for (uint32_t step = 0; step < times.size(); ++step) {
-        int64_t begin = free[queues[step]];
-        for (uint32_t before : depends[step]) begin = std::max(begin, ends[before]);
-        ends[step] = free[queues[step]] = begin + times[step];
-      }
-      return std::ranges::max(ends);
-    }
-  };
 
   /// Runs a plan as the runtime does: a queue for what each executor computes, and one for a device's copies.
   int64_t run(const Placement& placement) const {

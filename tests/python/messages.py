@@ -13,7 +13,7 @@ from cli_models import SOURCE, compile_small, save_relu, save_small
 from intarsia.words import DTYPES, FLAGS, in_python
 
 # Sources of messages; these lines hold options of the linker and properties of a page.
-NOT_MESSAGES = ("compile/link_objects.cc", "report/explain_html.cc", "report/explain_svg.cc")
+NOT_MESSAGES = ("compile/link_objects.cc", "report/explain_svg.cc", "report/html_cells.cc")
 OPTION = re.compile(r"(?<![\w/-])(--[a-z][a-z-]*|-[a-z]\b)")
 
 

@@ -49,6 +49,20 @@ class PricedTarget : public Target {
 
 constexpr int64_t region_ns = 5000;  // cost of a region besides its nodes, visible only in whole runs
 
+/// Returns the key of a backend's boundaries in the table of costs.
+inline std::string boundary_key(const Target& backend, int threads) {
+  return fmt::format("{} {} {} cpu {} threads", backend.name(), backend.version(),
+                     backend.info().code_generation, threads);
+}
+
+/// Returns the backends of the regions, in order: "own framework own".
+inline std::string print_regions(const CompiledFunction& function) {
+  std::string text;
+  for (const Region& region : function.chosen.plan.partition.regions)
+    text += (text.empty() ? "" : " ") + function.problem->targets[region.target].backend->name();
+  return text;
+}
+
 /// Fixture with a chain of operators, compiled with prices for each operator in each backend.
 class PlanChoice : public testing::Test {
  protected:
@@ -69,11 +83,6 @@ class PlanChoice : public testing::Test {
                                               const TimingOptions& options) {
       return time(programs, options);
     };
-  }
-
-  static std::string boundary_key(const Target& backend, int threads) {
-    return fmt::format("{} {} {} cpu {} threads", backend.name(), backend.version(),
-                       backend.info().code_generation, threads);
   }
 
   /// Puts prices of boundaries into the table of costs, so that none is measured.
@@ -149,7 +158,7 @@ class PlanChoice : public testing::Test {
   }
 
   struct Outcome {
-    std::string regions;  // backends of the regions, in order: "own framework own"
+    std::string regions;  // print_regions() of the function
     std::vector<std::string> reasons;
     std::optional<PlanReport> report;
   };
@@ -162,14 +171,7 @@ class PlanChoice : public testing::Test {
     const CompiledFunction& function = result->functions[0];
     std::vector<std::string> reasons;
     for (const PlacedNode& node : function.chosen.plan.placement.nodes) reasons.push_back(node.reason);
-    return {regions(function), std::move(reasons), function.chosen.report};
-  }
-
-  static std::string regions(const CompiledFunction& function) {
-    std::string text;
-    for (const Region& region : function.chosen.plan.partition.regions)
-      text += (text.empty() ? "" : " ") + function.problem->targets[region.target].backend->name();
-    return text;
+    return {print_regions(function), std::move(reasons), function.chosen.report};
   }
 
   std::string bytes() const {

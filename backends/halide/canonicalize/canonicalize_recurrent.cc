@@ -23,21 +23,93 @@ bool equal_words(const std::string& a, const std::string& b) {
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+Status check_attributes(const Rewriter& r, const std::vector<std::string>& wanted) {
+  const Attributes& attributes = r.attributes();
+  const std::string& op = r.node().op;
+  if (attributes.get_float("clip", 0) != 0) return fail("{} with clip is not supported", op);
+  if (attributes.get_int("input_forget", 0) != 0) return fail("{} with input_forget is not supported", op);
+  if (r.has_input(in_peepholes)) return fail("{} with peepholes is not supported", op);
+  const std::vector<std::string> given = attributes.get_strings("activations");
+  if (given.size() % wanted.size() != 0) return fail("{} with {} activations", op, given.size());
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!equal_words(given[i], wanted[i % wanted.size()]))
+      return fail("{} with activation {} in place of {} is not supported", op, given[i],
+                  wanted[i % wanted.size()]);
+  return {};
+}
+
+/// Reads the sizes of the layer.
+Result<RecurrentLayer> read_layer(const Rewriter& r, CoreOp core_op, int64_t gates, int64_t states) {
+  const std::string& op = r.node().op;
+  for (size_t i : {in_x, in_w, in_r})
+    if (r.rank(r.in(i)) != 3 || r.dtype(r.in(i)) != DType::f32)
+      return fail("{} wants f32 of rank 3 as input {}", op, i);
+  const Attributes& attributes = r.attributes();
+  const std::string direction = attributes.get_string("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return fail("{} with direction '{}'", op, direction);
+  RecurrentLayer l;
+  l.gates = gates, l.states = states;
+  const Shape x = r.shape(r.in(in_x));
+  l.batch_first = attributes.get_int("layout", 0) != 0;
+  l.steps = x[l.batch_first ? 1 : 0], l.batch = x[l.batch_first ? 0 : 1], l.depth = x[2];
+  l.hidden = r.shape(r.in(in_r))[2];
+  if (l.hidden < 1 || attributes.get_int("hidden_size", l.hidden) != l.hidden)
+    return fail("{} with hidden_size {} and weights for {}", op, attributes.get_int("hidden_size", l.hidden),
+                l.hidden);
+  l.directions = direction == "bidirectional" ? 2 : 1;
+  while (l.lanes < std::min(l.hidden, max_lanes)) l.lanes *= 2;
+  l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
+  l.resets_before = core_op == CoreOp::gru && attributes.get_int("linear_before_reset", 0) == 0;
+  return l;
+}
+
+Status check_input(const Rewriter& r, size_t i, const Shape& want, bool constant) {
+  if (!r.has_input(i)) return {};
+  const std::string& op = r.node().op;
+  const Shape got = r.shape(r.in(i));
+  if (got != want || r.dtype(r.in(i)) != DType::f32)
+    return fail("{} has {}[{}] as input {}, want f32[{}]", op, dtype_name(r.dtype(r.in(i))), print_shape(got),
+                i, print_shape(want));
+  if (constant && !r.constant(r.in(i)))
+    return fail("{} whose input {} is not known at compile time is not supported", op, i);
+  return {};
+}
+
+Status check_inputs(const Rewriter& r, const RecurrentLayer& l) {
+  const Shape state =
+      l.batch_first ? Shape{l.batch, l.directions, l.hidden} : Shape{l.directions, l.batch, l.hidden};
+  TRY(check_input(r, in_w, {l.directions, l.gates * l.hidden, l.depth}, true));
+  TRY(check_input(r, in_r, {l.directions, l.gates * l.hidden, l.hidden}, true));
+  TRY(check_input(r, in_bias, {l.directions, 2 * l.gates * l.hidden}, true));
+  TRY(check_input(r, in_h, state, false));
+  if (l.states == 2) TRY(check_input(r, in_c, state, false));
+  for (int64_t length : TRY(r.ints("", in_lengths, {})))
+    if (length != l.steps)
+      return fail("{} of sequences shorter than the {} steps is not supported", r.node().op, l.steps);
+  const int64_t elements = TRY(checked_elements({l.steps, l.batch, l.directions, l.gates, l.units()}));
+  if (elements > max_elements)
+    return fail("{} whose gates take {} elements is not supported", r.node().op, elements);
+  return {};
+}
+
+/// Returns a constant input's numbers; none where it is omitted.
+std::span<const float> numbers(const Rewriter& r, size_t input) {
+  return r.has_input(input) ? r.constant(r.in(input))->as<float>() : std::span<const float>();
+}
+
+bool is_known(const Rewriter& r, size_t input) { return !r.has_input(input) || r.constant(r.in(input)); }
+
+/// Core operators that compute a layer.
 class Recurrent {
  public:
-  Recurrent(Rewriter& r, CoreOp op, int64_t gates, int64_t states) : r_(r), op_(op) {
-    layer_.gates = gates, layer_.states = states;
-  }
+  Recurrent(Rewriter& r, CoreOp op, const RecurrentLayer& layer) : r_(r), op_(op), layer_(layer) {}
 
-  Status rewrite(const std::vector<std::string>& activations) {
-    TRY(check_attributes(activations));
-    TRY(read_sizes());
-    TRY(check_inputs());
+  void rewrite(const std::string& activation) {
     const ValueId x = input_products();
     std::vector<ValueId> states;
-    for (int64_t d = 0; d < layer_.directions; ++d) states.push_back(recurrence(x, d, activations.back()));
+    for (int64_t d = 0; d < layer_.directions; ++d) states.push_back(recurrence(x, d, activation));
     set_outputs(states);
-    return {};
   }
 
  private:
@@ -45,93 +117,15 @@ class Recurrent {
     return d == 1 || r_.attributes().get_string("direction", "forward") == "reverse";
   }
 
-  // ---- checks ----
-
-  Status check_attributes(const std::vector<std::string>& wanted) const {
-    const Attributes& attributes = r_.attributes();
-    const std::string& op = r_.node().op;
-    if (attributes.get_float("clip", 0) != 0) return fail("{} with clip is not supported", op);
-    if (attributes.get_int("input_forget", 0) != 0) return fail("{} with input_forget is not supported", op);
-    if (r_.has_input(in_peepholes)) return fail("{} with peepholes is not supported", op);
-    const std::vector<std::string> given = attributes.get_strings("activations");
-    if (given.size() % wanted.size() != 0) return fail("{} with {} activations", op, given.size());
-    for (size_t i = 0; i < given.size(); ++i)
-      if (!equal_words(given[i], wanted[i % wanted.size()]))
-        return fail("{} with activation {} in place of {} is not supported", op, given[i],
-                    wanted[i % wanted.size()]);
-    return {};
-  }
-
-  Status read_sizes() {
-    const std::string& op = r_.node().op;
-    for (size_t i : {in_x, in_w, in_r})
-      if (r_.rank(r_.in(i)) != 3 || r_.dtype(r_.in(i)) != DType::f32)
-        return fail("{} wants f32 of rank 3 as input {}", op, i);
-    const Attributes& attributes = r_.attributes();
-    const std::string direction = attributes.get_string("direction", "forward");
-    if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-      return fail("{} with direction '{}'", op, direction);
-    RecurrentLayer& l = layer_;
-    const Shape x = r_.shape(r_.in(in_x));
-    l.batch_first = attributes.get_int("layout", 0) != 0;
-    l.steps = x[l.batch_first ? 1 : 0], l.batch = x[l.batch_first ? 0 : 1], l.depth = x[2];
-    l.hidden = r_.shape(r_.in(in_r))[2];
-    if (l.hidden < 1 || attributes.get_int("hidden_size", l.hidden) != l.hidden)
-      return fail("{} with hidden_size {} and weights for {}", op,
-                  attributes.get_int("hidden_size", l.hidden), l.hidden);
-    l.directions = direction == "bidirectional" ? 2 : 1;
-    while (l.lanes < std::min(l.hidden, max_lanes)) l.lanes *= 2;
-    l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
-    l.resets_before = op_ == CoreOp::gru && attributes.get_int("linear_before_reset", 0) == 0;
-    return {};
-  }
-
-  Status check_inputs() const {
-    const RecurrentLayer& l = layer_;
-    const Shape state =
-        l.batch_first ? Shape{l.batch, l.directions, l.hidden} : Shape{l.directions, l.batch, l.hidden};
-    TRY(check_input(in_w, {l.directions, l.gates * l.hidden, l.depth}, true));
-    TRY(check_input(in_r, {l.directions, l.gates * l.hidden, l.hidden}, true));
-    TRY(check_input(in_bias, {l.directions, 2 * l.gates * l.hidden}, true));
-    TRY(check_input(in_h, state, false));
-    if (l.states == 2) TRY(check_input(in_c, state, false));
-    for (int64_t length : TRY(r_.ints("", in_lengths, {})))
-      if (length != l.steps)
-        return fail("{} of sequences shorter than the {} steps is not supported", r_.node().op, l.steps);
-    const int64_t elements = TRY(checked_elements({l.steps, l.batch, l.directions, l.gates, l.units()}));
-    if (elements > max_elements)
-      return fail("{} whose gates take {} elements is not supported", r_.node().op, elements);
-    return {};
-  }
-
-  Status check_input(size_t i, const Shape& want, bool constant) const {
-    if (!r_.has_input(i)) return {};
-    const std::string& op = r_.node().op;
-    const Shape got = r_.shape(r_.in(i));
-    if (got != want || r_.dtype(r_.in(i)) != DType::f32)
-      return fail("{} has {}[{}] as input {}, want f32[{}]", op, dtype_name(r_.dtype(r_.in(i))),
-                  print_shape(got), i, print_shape(want));
-    if (constant && !r_.constant(r_.in(i)))
-      return fail("{} whose input {} is not known at compile time is not supported", op, i);
-    return {};
-  }
-
-  // ---- core operators ----
-
-  /// Returns a constant input's numbers; none where it is omitted.
-  std::span<const float> numbers(size_t input) const {
-    return r_.has_input(input) ? r_.constant(r_.in(input))->as<float>() : std::span<const float>();
-  }
-
   /// Returns the products of the input by its weights, [steps, batch, columns of all directions].
   ValueId input_products() {
     const RecurrentLayer& l = layer_;
     const int64_t columns = l.directions * l.columns();
     const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
-    const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(in_w)));
+    const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(r_, in_w)));
     ValueId x = r_.emit(CoreOp::matmul, {rows, weights}, DType::f32, {l.steps * l.batch, columns});
     if (r_.has_input(in_bias))
-      x = r_.emit_elementwise(CoreOp::add, {x, r_.add_constant(arrange_input_bias(l, numbers(in_bias)))});
+      x = r_.emit_elementwise(CoreOp::add, {x, r_.add_constant(arrange_input_bias(l, numbers(r_, in_bias)))});
     if (l.batch_first) return r_.transpose(r_.reshape(x, {l.batch, l.steps, columns}), {1, 0, 2});
     return r_.reshape(x, {l.steps, l.batch, columns});
   }
@@ -142,26 +136,24 @@ class Recurrent {
       x = slice(r_, x, {0, 0, d * l.columns()}, {1, 1, 1}, {l.steps, l.batch, l.columns()});
     const int64_t together = l.gates_together();
     auto weights = [&](int64_t first, int64_t count) {
-      return r_.add_constant(arrange_recurrent_weights(l, numbers(in_r), d, first, count));
+      return r_.add_constant(arrange_recurrent_weights(l, numbers(r_, in_r), d, first, count));
     };
     std::vector<ValueId> inputs{x, state_before(d), weights(0, together)};
     if (l.resets_before) inputs.push_back(weights(together, 1));
     if (l.keeps_recurrent_bias())
-      inputs.push_back(r_.add_constant(arrange_recurrent_bias(l, numbers(in_bias), d)));
+      inputs.push_back(r_.add_constant(arrange_recurrent_bias(l, numbers(r_, in_bias), d)));
     const RecurrenceAttributes attributes{.reverse = runs_backwards(d),
                                           .relu = op_ == CoreOp::rnn && activation == "Relu",
                                           .linear_before_reset = op_ == CoreOp::gru && !l.resets_before};
     return r_.emit(op_, inputs, DType::f32, {l.steps, l.states, l.batch, l.units()}, attributes);
   }
 
-  bool is_known(size_t input) const { return !r_.has_input(input) || r_.constant(r_.in(input)); }
-
   /// Returns the initial state of one direction, [states, batch, units].
   ValueId state_before(int64_t d) {
     const bool has_c = layer_.states == 2;
-    if (is_known(in_h) && (!has_c || is_known(in_c)))
+    if (is_known(r_, in_h) && (!has_c || is_known(r_, in_c)))
       return r_.add_constant(
-          arrange_state(layer_, numbers(in_h), has_c ? numbers(in_c) : std::span<const float>(), d));
+          arrange_state(layer_, numbers(r_, in_h), has_c ? numbers(r_, in_c) : std::span<const float>(), d));
     const ValueId h = state_part(in_h, d);
     if (!has_c) return h;
     const Shape both{2, layer_.batch, layer_.units()};
@@ -216,15 +208,24 @@ class Recurrent {
 
   Rewriter& r_;
   const CoreOp op_;
-  RecurrentLayer layer_;
+  const RecurrentLayer layer_;
 };
 
-Status lstm(Rewriter& r) { return Recurrent(r, CoreOp::lstm, 4, 2).rewrite({"Sigmoid", "Tanh", "Tanh"}); }
-Status gru(Rewriter& r) { return Recurrent(r, CoreOp::gru, 3, 1).rewrite({"Sigmoid", "Tanh"}); }
+Status rewrite_layer(Rewriter& r, CoreOp op, int64_t gates, int64_t states,
+                     const std::vector<std::string>& activations) {
+  TRY(check_attributes(r, activations));
+  const RecurrentLayer layer = TRY(read_layer(r, op, gates, states));
+  TRY(check_inputs(r, layer));
+  Recurrent(r, op, layer).rewrite(activations.back());
+  return {};
+}
+
+Status lstm(Rewriter& r) { return rewrite_layer(r, CoreOp::lstm, 4, 2, {"Sigmoid", "Tanh", "Tanh"}); }
+Status gru(Rewriter& r) { return rewrite_layer(r, CoreOp::gru, 3, 1, {"Sigmoid", "Tanh"}); }
 Status rnn(Rewriter& r) {
   const std::vector<std::string> given = r.attributes().get_strings("activations");
   const bool relu = !given.empty() && equal_words(given[0], "Relu");
-  return Recurrent(r, CoreOp::rnn, 1, 1).rewrite({relu ? "Relu" : "Tanh"});
+  return rewrite_layer(r, CoreOp::rnn, 1, 1, {relu ? "Relu" : "Tanh"});
 }
 
 constexpr std::array recurrent_rule_list = std::to_array<RuleEntry>({

@@ -8,6 +8,17 @@
 namespace intarsia::halide {
 namespace {
 
+/// Reduction that joins the reductions of a group: same input sizes, same axes.
+struct Reduction {
+  SymbolicShape full, reduced;
+  std::vector<int64_t> axes;
+};
+
+std::optional<Reduction> reduction_of(const Graph& graph, const Node& node) {
+  if (form_of(node) != Form::reduction) return std::nullopt;
+  return Reduction{sizes_of(graph, node.inputs[0]), sizes_of(graph, node.outputs[0]), reduced_axes(node)};
+}
+
 class Fuser {
  public:
   Fuser(const Layouts& layouts, KernelDevice device)
@@ -34,23 +45,12 @@ class Fuser {
  private:
   const SymbolicShape& shape(ValueId id) const { return sizes_of(graph_, id); }
 
-  /// Reduction that joins the reductions of a group: same input sizes, same axes.
-  struct Reduction {
-    SymbolicShape full, reduced;
-    std::vector<int64_t> axes;
-  };
-
-  std::optional<Reduction> reduction_of(const Node& node) const {
-    if (form_of(node) != Form::reduction) return std::nullopt;
-    return Reduction{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
-  }
-
   Group grow(NodeId start) {
     const Node& first = graph_.node(start);
     Form form = form_of(first);
     Group group{form == Form::view ? Form::movement : form, {start}, first.outputs[0]};
     taken_[index(start)] = true;
-    std::optional<Reduction> reduction = reduction_of(first);
+    std::optional<Reduction> reduction = reduction_of(graph_, first);
     while (extend(group, reduction)) {
     }
     std::ranges::sort(group.nodes);
@@ -94,7 +94,7 @@ class Fuser {
       return reduction ? out == reduction->full || out == reduction->reduced : out == shape(tail);
     if (group.form != Form::elementwise && group.form != Form::reduction) return false;
     if (takes_as_prologue(node, tail)) return group.form == Form::elementwise && !reduction;
-    std::optional<Reduction> other = reduction_of(node);
+    std::optional<Reduction> other = reduction_of(graph_, node);
     if (!other || op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min) return false;
     if (!reduction && other->full == shape(tail)) {
       reduction = other;

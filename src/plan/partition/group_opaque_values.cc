@@ -35,15 +35,82 @@ Neighbors find_reading_nodes(const Graph& graph) {
   return next;
 }
 
+/// Paths between the nodes of groups.
+class GroupPaths {
+ public:
+  explicit GroupPaths(const Graph& graph)
+      : next_(find_reading_nodes(graph)), previous_(reverse_edges(next_)) {}
+
+  /// Returns the nodes that read what each node makes.
+  const Neighbors& next() const { return next_; }
+
+  /// Returns, by node, the edge of the group that starts at the node or before it and ends farthest from it.
+  std::unordered_map<uint32_t, const OpaqueEdge*> farthest_edges(const OpaqueGroup& opaque) const {
+    std::unordered_map<uint32_t, const OpaqueEdge*> farthest;
+    const auto extend = [&](uint32_t node, const OpaqueEdge* edge) {
+      const OpaqueEdge*& known = farthest.try_emplace(node, edge).first->second;
+      if (known->reader < edge->reader) known = edge;
+    };
+    for (const OpaqueEdge& edge : opaque.edges) extend(edge.producer, &edge);
+    for (uint32_t node : opaque.nodes) {
+      for (uint32_t before : previous_[node]) {
+        if (const auto at = farthest.find(before); at != farthest.end()) extend(node, at->second);
+      }
+    }
+    return farthest;
+  }
+
+  /// Returns the edges with a refused node in between or, without any, those that are read after one, since
+  /// every cycle through it has such an edge.
+  std::vector<OpaqueEdge> choose_to_open(const OpaqueGroup& opaque, const std::vector<OpaqueEdge>& handed,
+                                         const std::vector<uint32_t>& refused) const {
+    if (std::vector<OpaqueEdge> through = edges_through(opaque, handed, refused); !through.empty())
+      return through;
+    const std::set<uint32_t> reached = reach(opaque, refused, next_);
+    std::vector<OpaqueEdge> read_after;
+    std::ranges::copy_if(handed, std::back_inserter(read_after),
+                         [&](const OpaqueEdge& edge) { return reached.contains(edge.reader); });
+    return read_after.empty() ? handed : read_after;
+  }
+
+  /// Returns an edge with a path from its producer to its reader through the nodes; any edge of the group if
+  /// only all edges together hold them.
+  OpaqueEdge edge_through(const OpaqueGroup& opaque, const std::vector<uint32_t>& nodes) const {
+    const std::vector<OpaqueEdge> through = edges_through(opaque, opaque.edges, nodes);
+    return through.empty() ? opaque.edges[0] : through[0];
+  }
+
+ private:
+  /// Returns the edges with a path from the producer to one of the nodes, and from one of them to the reader.
+  std::vector<OpaqueEdge> edges_through(const OpaqueGroup& opaque, std::vector<OpaqueEdge> edges,
+                                        const std::vector<uint32_t>& nodes) const {
+    const std::set<uint32_t> after = reach(opaque, nodes, next_), before = reach(opaque, nodes, previous_);
+    std::erase_if(edges, [&](const OpaqueEdge& edge) {
+      return !before.contains(edge.producer) || !after.contains(edge.reader);
+    });
+    return edges;
+  }
+
+  std::set<uint32_t> reach(const OpaqueGroup& opaque, const std::vector<uint32_t>& from,
+                           const Neighbors& neighbors) const {
+    std::set<uint32_t> seen(from.begin(), from.end());
+    for (std::vector<uint32_t> stack = from; !stack.empty();) {
+      const uint32_t at = stack.back();
+      stack.pop_back();
+      for (uint32_t to : neighbors[at]) {
+        if (std::ranges::binary_search(opaque.nodes, to) && seen.insert(to).second) stack.push_back(to);
+      }
+    }
+    return seen;
+  }
+
+  const Neighbors next_, previous_;
+};
+
 class OpaqueGrouper {
  public:
   OpaqueGrouper(const Graph& graph, const std::vector<PlacementTarget>& targets, Placement& placement)
-      : graph_(graph),
-        targets_(targets),
-        placement_(placement),
-        as_placed_(placement),
-        next_(find_reading_nodes(graph)),
-        previous_(reverse_edges(next_)) {}
+      : graph_(graph), targets_(targets), placement_(placement), as_placed_(placement), paths_(graph) {}
 
   Status run() {
     while (TRY(close_groups())) {
@@ -76,7 +143,7 @@ class OpaqueGrouper {
     const std::vector<OpaqueEdge> edges = find_edges();
     placement_.leave_groups();
     if (edges.empty()) return {};
-    Neighbors cyclic = next_;
+    Neighbors cyclic = paths_.next();
     for (const OpaqueEdge& edge : edges) cyclic[edge.reader].push_back(edge.producer);
     const std::vector<uint32_t> group_of = strong_components(cyclic);
     std::map<uint32_t, OpaqueGroup> groups;
@@ -122,16 +189,8 @@ class OpaqueGrouper {
 
   bool move(const OpaqueGroup& opaque, uint32_t target) {
     bool moved = false;
-    std::unordered_map<uint32_t, const OpaqueEdge*> farthest;  // farthest edge from a node or from before it
-    const auto extend = [&](uint32_t node, const OpaqueEdge* edge) {
-      const OpaqueEdge*& known = farthest.try_emplace(node, edge).first->second;
-      if (known->reader < edge->reader) known = edge;
-    };
-    for (const OpaqueEdge& edge : opaque.edges) extend(edge.producer, &edge);
+    const std::unordered_map<uint32_t, const OpaqueEdge*> farthest = paths_.farthest_edges(opaque);
     for (uint32_t node : opaque.nodes) {
-      for (uint32_t before : previous_[node]) {
-        if (const auto at = farthest.find(before); at != farthest.end()) extend(node, at->second);
-      }
       if (placement_.nodes[node].target == target) continue;
       const auto edge = farthest.find(node);
       const ValueId value = edge == farthest.end() ? opaque.edges[0].value : edge->second->value;
@@ -157,7 +216,7 @@ class OpaqueGrouper {
           fmt::format("is refused by {} ({}), which cannot hand such a value from one region to another",
                       backend.name(), because));
     }
-    for (const OpaqueEdge& edge : choose_to_open(opaque, handed, refused)) {
+    for (const OpaqueEdge& edge : paths_.choose_to_open(opaque, handed, refused)) {
       opened_.emplace(
           std::pair(edge.value, edge.reader),
           fmt::format("; '{}' may come from another region, as {} refuses '{}' in between",
@@ -166,22 +225,9 @@ class OpaqueGrouper {
     return {};
   }
 
-  /// Returns the edges with a refused node in between or, without any, those that are read after one, since
-  /// every cycle through it has such an edge.
-  std::vector<OpaqueEdge> choose_to_open(const OpaqueGroup& opaque, const std::vector<OpaqueEdge>& handed,
-                                         const std::vector<uint32_t>& refused) const {
-    if (std::vector<OpaqueEdge> through = edges_through(opaque, handed, refused); !through.empty())
-      return through;
-    const std::set<uint32_t> reached = reach(opaque, refused, next_);
-    std::vector<OpaqueEdge> read_after;
-    std::ranges::copy_if(handed, std::back_inserter(read_after),
-                         [&](const OpaqueEdge& edge) { return reached.contains(edge.reader); });
-    return read_after.empty() ? handed : read_after;
-  }
-
   tl::unexpected<Error> impossible(const OpaqueGroup& opaque, uint32_t node, uint32_t target,
                                    const std::string& why) const {
-    const OpaqueEdge edge = edge_through(opaque, {node});
+    const OpaqueEdge edge = paths_.edge_through(opaque, {node});
     return fail(
         "'{}' passes from '{}' to '{}' inside {} and cannot leave it, but node '{}' ({}) in between {}; pin "
         "all three to one target",
@@ -189,42 +235,11 @@ class OpaqueGrouper {
         targets_[target].name, graph_.nodes[node].name, graph_.nodes[node].op, why);
   }
 
-  /// Returns an edge with a path from its producer to its reader through the nodes; any edge of the group if
-  /// only all edges together hold them.
-  OpaqueEdge edge_through(const OpaqueGroup& opaque, const std::vector<uint32_t>& nodes) const {
-    const std::vector<OpaqueEdge> through = edges_through(opaque, opaque.edges, nodes);
-    return through.empty() ? opaque.edges[0] : through[0];
-  }
-
-  /// Returns the edges with a path from the producer to one of the nodes, and from one of them to the reader.
-  std::vector<OpaqueEdge> edges_through(const OpaqueGroup& opaque, std::vector<OpaqueEdge> edges,
-                                        const std::vector<uint32_t>& nodes) const {
-    const std::set<uint32_t> after = reach(opaque, nodes, next_), before = reach(opaque, nodes, previous_);
-    std::erase_if(edges, [&](const OpaqueEdge& edge) {
-      return !before.contains(edge.producer) || !after.contains(edge.reader);
-    });
-    return edges;
-  }
-
-  std::set<uint32_t> reach(const OpaqueGroup& opaque, const std::vector<uint32_t>& from,
-                           const Neighbors& neighbors) const {
-    const uint32_t group = placement_.nodes[opaque.nodes[0]].group;
-    std::set<uint32_t> seen(from.begin(), from.end());
-    for (std::vector<uint32_t> stack = from; !stack.empty();) {
-      const uint32_t at = stack.back();
-      stack.pop_back();
-      for (uint32_t to : neighbors[at]) {
-        if (placement_.nodes[to].group == group && seen.insert(to).second) stack.push_back(to);
-      }
-    }
-    return seen;
-  }
-
   const Graph& graph_;
   const std::vector<PlacementTarget>& targets_;
   Placement& placement_;
   const Placement as_placed_;
-  const Neighbors next_, previous_;
+  const GroupPaths paths_;
   std::map<std::pair<ValueId, uint32_t>, std::string> opened_;  // text that reasons get, by value and reader
 };
 

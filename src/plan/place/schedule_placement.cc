@@ -14,36 +14,202 @@ using Targets = std::vector<uint32_t>;
 /// Adds times; `never` if one of them is so long that it counts as that.
 int64_t sum_of_times(int64_t a, int64_t b) { return a >= too_long || b >= too_long ? never : a + b; }
 
+/// Returns the mean time of a copy of this size over pairs of targets.
+double mean_copy(const PlacementCosts& costs, int64_t bytes) {
+  double sum = 0, pairs = 0;
+  for (const CostedTarget& from : costs.targets) {
+    for (const CostedTarget& to : costs.targets) {
+      const int64_t time = copy_time(costs, bytes, from.space, to.space);
+      if (time >= too_long) continue;
+      sum += static_cast<double>(time);
+      ++pairs;
+    }
+  }
+  return pairs == 0 ? 0 : sum / pairs;
+}
+
+double mean_time(const std::vector<int64_t>& times) {
+  double sum = 0, targets = 0;
+  for (int64_t time : times) {
+    if (time >= too_long) continue;
+    sum += static_cast<double>(time);
+    ++targets;
+  }
+  return targets == 0 ? 0 : sum / targets;
+}
+
+/// Orders atoms by the time that depends on them, on the longest way to the end; an order of dependencies.
+std::vector<uint32_t> order_by_rank(const PlacementCosts& costs, const AtomValues& of_atom) {
+  std::vector<uint32_t> order = canonical_order(costs);
+  std::vector<double> rank(order.size(), 0);
+  for (size_t i = order.size(); i-- > 0;) {
+    const uint32_t atom = order[i];
+    double after = 0;
+    for (uint32_t v : of_atom.makes[atom]) {
+      const double copy = mean_copy(costs, costs.values[v].bytes);
+      for (uint32_t reader : costs.values[v].readers) after = std::max(after, copy + rank[reader]);
+    }
+    rank[atom] = mean_time(costs.times[atom]) + after;
+  }
+  std::ranges::stable_sort(order, std::greater(), [&](uint32_t atom) { return rank[atom]; });
+  return order;
+}
+
+/// Copy of a value that an atom waits for.
+struct Arrival {
+  uint32_t value = 0;
+  uint32_t link = host_memory;
+  int64_t time = never;
+};
+
+/// End of an atom on a target.
+struct Finish {
+  uint32_t target = no_target;
+  int64_t time = never;
+  std::vector<Arrival> arrivals = {};  // arrivals of values that are copied for it
+};
+
+/// Times of the schedule that is being made: when atoms end, and when executors and links are free.
+class Timeline {
+ public:
+  Timeline(const PlacementCosts& costs, const Executors& executors) : costs_(costs), executors_(executors) {}
+
+  /// Begins a schedule without any atom; `target_of` are targets of those that come later.
+  void begin(Targets target_of) {
+    target_ = std::move(target_of);
+    finish_.assign(target_.size(), 0);
+    free_.assign(*std::ranges::max_element(executors_.of_target) + 1, 0);
+    link_free_.assign(*std::ranges::max_element(executors_.link_of_space) + 1, 0);
+    last_target_.assign(free_.size(), no_target);
+    last_output_ = 0;
+    there_.assign(costs_.values.size() * costs_.links.size(), never);
+  }
+
+  /// Returns when the atom would end if it had its turn next; `reads` are the values that it reads, in the
+  /// order of their copies.
+  Finish try_on(uint32_t atom, const std::vector<uint32_t>& reads, uint32_t target) {
+    const uint32_t executor = executors_.of_target[target], space = costs_.targets[target].space;
+    Finish finish{target};
+    int64_t start = free_[executor];
+    bool is_launched = last_target_[executor] != target || reads.empty();
+    std::vector<std::pair<uint32_t, int64_t>> free;  // links that copies for the atom have taken
+    for (uint32_t v : reads) {
+      const CostedValue& value = costs_.values[v];
+      is_launched |= value.producer == no_atom || target_[value.producer] != target;
+      int64_t arrival = there(v, space);
+      if (arrival == never) {
+        const uint32_t link = link_between(home_of(costs_, value, target_), space);
+        int64_t link_free = link == host_memory ? 0 : link_free_[link];
+        for (const auto& [taken, until] : free)
+          if (taken == link) link_free = std::max(link_free, until);
+        arrival = end_of_copy(value, space, link_free);
+        if (link != host_memory) free.emplace_back(link, arrival);
+        finish.arrivals.push_back({v, link, arrival});
+      }
+      start = std::max(start, arrival);
+    }
+    const int64_t launch = is_launched ? costs_.targets[target].launch : 0;
+    finish.time = sum_of_times(sum_of_times(start, launch), costs_.times[atom][target]);
+    return finish;
+  }
+
+  /// Gives the atom its turn.
+  void take(uint32_t atom, const Finish& finish) {
+    const uint32_t executor = executors_.of_target[finish.target];
+    target_[atom] = finish.target;
+    finish_[atom] = free_[executor] = finish.time;
+    last_target_[executor] = finish.target;
+    for (const Arrival& arrival : finish.arrivals) {
+      there(arrival.value, costs_.targets[finish.target].space) = arrival.time;
+      if (arrival.link != host_memory) link_free_[arrival.link] = arrival.time;
+    }
+  }
+
+  /// Copies an output of the function to the host's memory unless it is there.
+  void copy_output(uint32_t v) {
+    if (there(v, host_memory) != never) return;
+    const CostedValue& value = costs_.values[v];
+    const uint32_t link = link_between(home_of(costs_, value, target_), host_memory);
+    const int64_t end = end_of_copy(value, host_memory, link == host_memory ? 0 : link_free_[link]);
+    if (link != host_memory) link_free_[link] = end;
+    there(v, host_memory) = end;
+    last_output_ = std::max(last_output_, end);
+  }
+
+  /// Returns when all atoms and copies have ended.
+  int64_t end() const {
+    int64_t last = last_output_;
+    for (int64_t finish : finish_) last = std::max(last, finish);
+    return last >= too_long ? never : last;
+  }
+
+  const Targets& targets() const { return target_; }
+  int64_t start(uint32_t atom) const { return finish_[atom] - costs_.times[atom][target_[atom]]; }
+
+ private:
+  int64_t made_at(const CostedValue& value) const {
+    return value.producer == no_atom ? 0 : finish_[value.producer];
+  }
+
+  int64_t& there(uint32_t value, uint32_t space) { return there_[value * costs_.links.size() + space]; }
+
+  /// Returns the link on which copies have their turns: that of the device that they go to or, for copies to
+  /// the host's memory, come from.
+  uint32_t link_between(uint32_t from, uint32_t to) const {
+    if (from == to) return host_memory;
+    return executors_.link_of_space[executors_.link_of_space[to] == host_memory ? from : to];
+  }
+
+  /// Returns when a copy ends that starts once the value is made and its link is free, from `link_free` on.
+  int64_t end_of_copy(const CostedValue& value, uint32_t space, int64_t link_free) const {
+    const int64_t copy = copy_time(costs_, value.bytes, home_of(costs_, value, target_), space);
+    return sum_of_times(copy == 0 ? made_at(value) : std::max(made_at(value), link_free), copy);
+  }
+
+  const PlacementCosts& costs_;
+  const Executors& executors_;
+  Targets target_;                  // indexed by atom
+  std::vector<int64_t> finish_;     // finish time, by atom
+  std::vector<int64_t> free_;       // time from which it is free, by executor
+  std::vector<int64_t> link_free_;  // time from which it is free, by link
+  std::vector<int64_t> there_;      // arrival, by value and space; `never` if not copied there
+  Targets last_target_;             // indexed by executor
+  int64_t last_output_ = 0;         // time when the last one so far is in the host's memory
+};
+
 class Scheduler {
  public:
   Scheduler(const PlacementCosts& costs, const Executors& executors)
-      : costs_(costs), executors_(executors), of_atom_(find_atom_values(costs)) {
-    order_atoms();
+      : costs_(costs),
+        of_atom_(find_atom_values(costs)),
+        position_(costs.times.size()),
+        timeline_(costs, executors) {
+    set_order(order_by_rank(costs, of_atom_));
   }
 
   /// Places each atom where it ends soonest.
   Targets place_soonest() {
-    begin(Targets(costs_.times.size(), no_target));
+    timeline_.begin(Targets(costs_.times.size(), no_target));
     for (uint32_t atom : order_) {
+      const std::vector<uint32_t> reads = reads_in_order(atom);
       Finish best;
       for (uint32_t target = 0; target < costs_.targets.size(); ++target) {
-        Finish finish = try_on(atom, target);
+        Finish finish = timeline_.try_on(atom, reads, target);
         if (best.target == no_target || finish.time < best.time) best = std::move(finish);
       }
-      take(atom, best);
+      timeline_.take(atom, best);
     }
-    return target_;
+    return timeline_.targets();
   }
 
   int64_t length(const Targets& target_of) {
-    begin(target_of);
-    for (uint32_t atom : order_) take(atom, try_on(atom, target_of[atom]));
+    timeline_.begin(target_of);
+    for (uint32_t atom : order_)
+      timeline_.take(atom, timeline_.try_on(atom, reads_in_order(atom), target_of[atom]));
     for (uint32_t atom : order_)
       for (uint32_t v : of_atom_.makes[atom])
-        if (costs_.values[v].is_output && there(v, host_memory) == never) copy_output(v);
-    int64_t last = last_output_;
-    for (int64_t finish : finish_) last = std::max(last, finish);
-    return last >= too_long ? never : last;
+        if (costs_.values[v].is_output) timeline_.copy_output(v);
+    return timeline_.end();
   }
 
   /// Returns the order in which atoms have their turns on executors and links.
@@ -56,8 +222,7 @@ class Scheduler {
   /// Returns the order in which atoms started in the last schedule.
   std::vector<uint32_t> order_by_start() const {
     std::vector<uint32_t> order = order_;
-    std::ranges::stable_sort(
-        order, {}, [&](uint32_t atom) { return finish_[atom] - costs_.times[atom][target_[atom]]; });
+    std::ranges::stable_sort(order, {}, [&](uint32_t atom) { return timeline_.start(atom); });
     return order;
   }
 
@@ -86,114 +251,6 @@ class Scheduler {
   uint32_t position(uint32_t atom) const { return position_[atom]; }
 
  private:
-  struct Arrival {
-    uint32_t value = 0;
-    uint32_t link = host_memory;
-    int64_t time = never;
-  };
-  struct Finish {
-    uint32_t target = no_target;
-    int64_t time = never;
-    std::vector<Arrival> arrivals = {};  // arrivals of values that are copied for it
-  };
-
-  /// Returns the mean time of a copy of this size over pairs of targets.
-  double mean_copy(int64_t bytes) const {
-    double sum = 0, pairs = 0;
-    for (const CostedTarget& from : costs_.targets) {
-      for (const CostedTarget& to : costs_.targets) {
-        const int64_t time = copy_time(costs_, bytes, from.space, to.space);
-        if (time >= too_long) continue;
-        sum += static_cast<double>(time);
-        ++pairs;
-      }
-    }
-    return pairs == 0 ? 0 : sum / pairs;
-  }
-
-  double mean_time(uint32_t atom) const {
-    double sum = 0, targets = 0;
-    for (int64_t time : costs_.times[atom]) {
-      if (time >= too_long) continue;
-      sum += static_cast<double>(time);
-      ++targets;
-    }
-    return targets == 0 ? 0 : sum / targets;
-  }
-
-  /// Orders atoms by the time that depends on them, on the longest way to the end; an order of dependencies.
-  void order_atoms() {
-    std::vector<uint32_t> order = canonical_order(costs_);
-    std::vector<double> rank(order.size(), 0);
-    for (size_t i = order.size(); i-- > 0;) {
-      const uint32_t atom = order[i];
-      double after = 0;
-      for (uint32_t v : of_atom_.makes[atom]) {
-        const double copy = mean_copy(costs_.values[v].bytes);
-        for (uint32_t reader : costs_.values[v].readers) after = std::max(after, copy + rank[reader]);
-      }
-      rank[atom] = mean_time(atom) + after;
-    }
-    std::ranges::stable_sort(order, std::greater(), [&](uint32_t atom) { return rank[atom]; });
-    position_.resize(order.size());
-    set_order(std::move(order));
-  }
-
-  void begin(Targets target_of) {
-    target_ = std::move(target_of);
-    finish_.assign(target_.size(), 0);
-    free_.assign(*std::ranges::max_element(executors_.of_target) + 1, 0);
-    link_free_.assign(*std::ranges::max_element(executors_.link_of_space) + 1, 0);
-    last_target_.assign(free_.size(), no_target);
-    last_output_ = 0;
-    there_.assign(costs_.values.size() * costs_.links.size(), never);
-  }
-
-  int64_t made_at(const CostedValue& value) const {
-    return value.producer == no_atom ? 0 : finish_[value.producer];
-  }
-
-  int64_t& there(uint32_t value, uint32_t space) { return there_[value * costs_.links.size() + space]; }
-
-  /// Returns the link on which copies have their turns: that of the device that they go to or, for copies to
-  /// the host's memory, come from.
-  uint32_t link_between(uint32_t from, uint32_t to) const {
-    if (from == to) return host_memory;
-    return executors_.link_of_space[executors_.link_of_space[to] == host_memory ? from : to];
-  }
-
-  /// Returns when a copy ends that starts once the value is made and its link is free, from `link_free` on.
-  int64_t end_of_copy(const CostedValue& value, uint32_t space, int64_t link_free) const {
-    const int64_t copy = copy_time(costs_, value.bytes, home_of(costs_, value, target_), space);
-    return sum_of_times(copy == 0 ? made_at(value) : std::max(made_at(value), link_free), copy);
-  }
-
-  Finish try_on(uint32_t atom, uint32_t target) {
-    const uint32_t executor = executors_.of_target[target], space = costs_.targets[target].space;
-    Finish finish{target};
-    int64_t start = free_[executor];
-    bool is_launched = last_target_[executor] != target || of_atom_.reads[atom].empty();
-    std::vector<std::pair<uint32_t, int64_t>> free;  // links that copies for the atom have taken
-    for (uint32_t v : reads_in_order(atom)) {
-      const CostedValue& value = costs_.values[v];
-      is_launched |= value.producer == no_atom || target_[value.producer] != target;
-      int64_t arrival = there(v, space);
-      if (arrival == never) {
-        const uint32_t link = link_between(home_of(costs_, value, target_), space);
-        int64_t link_free = link == host_memory ? 0 : link_free_[link];
-        for (const auto& [taken, until] : free)
-          if (taken == link) link_free = std::max(link_free, until);
-        arrival = end_of_copy(value, space, link_free);
-        if (link != host_memory) free.emplace_back(link, arrival);
-        finish.arrivals.push_back({v, link, arrival});
-      }
-      start = std::max(start, arrival);
-    }
-    const int64_t launch = is_launched ? costs_.targets[target].launch : 0;
-    finish.time = sum_of_times(sum_of_times(start, launch), costs_.times[atom][target]);
-    return finish;
-  }
-
   /// Returns the values that the atom reads, in the order in which their makers have their turns.
   std::vector<uint32_t> reads_in_order(uint32_t atom) const {
     std::vector<uint32_t> reads = of_atom_.reads[atom];
@@ -204,39 +261,11 @@ class Scheduler {
     return reads;
   }
 
-  void take(uint32_t atom, const Finish& finish) {
-    const uint32_t executor = executors_.of_target[finish.target];
-    target_[atom] = finish.target;
-    finish_[atom] = free_[executor] = finish.time;
-    last_target_[executor] = finish.target;
-    for (const Arrival& arrival : finish.arrivals) {
-      there(arrival.value, costs_.targets[finish.target].space) = arrival.time;
-      if (arrival.link != host_memory) link_free_[arrival.link] = arrival.time;
-    }
-  }
-
-  void copy_output(uint32_t v) {
-    const CostedValue& value = costs_.values[v];
-    const uint32_t link = link_between(home_of(costs_, value, target_), host_memory);
-    const int64_t end = end_of_copy(value, host_memory, link == host_memory ? 0 : link_free_[link]);
-    if (link != host_memory) link_free_[link] = end;
-    there(v, host_memory) = end;
-    last_output_ = std::max(last_output_, end);
-  }
-
   const PlacementCosts& costs_;
-  const Executors& executors_;
   const AtomValues of_atom_;
   std::vector<uint32_t> order_;     // order of scheduling
   std::vector<uint32_t> position_;  // position of each atom in the order
-  // State of the schedule that is being made:
-  Targets target_;                  // indexed by atom
-  std::vector<int64_t> finish_;     // finish time, by atom
-  std::vector<int64_t> free_;       // time from which it is free, by executor
-  std::vector<int64_t> link_free_;  // time from which it is free, by link
-  std::vector<int64_t> there_;      // arrival, by value and space; `never` if not copied there
-  Targets last_target_;             // indexed by executor
-  int64_t last_output_ = 0;         // time when the last one so far is in the host's memory
+  Timeline timeline_;
 };
 
 using Atoms = std::vector<uint32_t>;
