@@ -85,13 +85,13 @@ class ProgramEmitter {
     describe_slots(functions[0].problem, program);
     for (const FunctionParts& parts : functions) {
       program.functions.push_back(TRY(add(parts)));
-      if (!parts.problem.graph.open_sizes.empty()) need(symbols_feature);
+      if (!parts.problem.graph.open_sizes.empty()) need(std::string(symbols_feature));
     }
     for (size_t i = 0; i < functions.size(); ++i) {
       std::set<std::string> required = frameworks_of(functions[i]);
       for (const FunctionParts& alternative : functions[i].alternatives) {
         program.functions[i]->alternatives.push_back(TRY(add(alternative)));
-        need(alternatives_feature);
+        need(std::string(alternatives_feature));
         const std::set<std::string> others = frameworks_of(alternative);
         std::erase_if(required, [&](const std::string& name) { return !others.contains(name); });
       }
@@ -197,8 +197,8 @@ class ProgramEmitter {
   }
 
   const CompileRequest& request_;
-  void need(std::string_view feature) {
-    if (std::ranges::find(program.needs, feature) == program.needs.end()) program.needs.emplace_back(feature);
+  void need(const std::string& feature) {
+    if (std::ranges::find(program.needs, feature) == program.needs.end()) program.needs.push_back(feature);
   }
 
   std::set<std::string> requirements_;

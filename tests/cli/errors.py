@@ -72,7 +72,7 @@ def compile_error(model, *options, status=1):
         ("check", "a.onnx", "--against", "nobody"),
         ("check", "a.onnx", "--rtol", "-1"),
         ("compile", "a.onnx", "--shape", "x"),
-        ("compile", "a.onnx", "--shape", "x=1xtwo"),
+        ("compile", "a.onnx", "--shape", "x=1x-2"),
         ("compile", "a.onnx", "--shape", "x=-1x2"),
         ("compile", "a.onnx", "--pin", "x"),
         ("compile", "a.onnx", "--cpu", "pentium"),
