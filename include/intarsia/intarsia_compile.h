@@ -27,6 +27,7 @@ typedef struct intarsia_strings {
 } intarsia_strings;
 
 /* Options of a compile. All zero except struct_size and `model`: for the CPU, with all backends. */
+/* Errors name a field as the command line does: `--shape` is `shapes`, `--pin` is `pins`. */
 typedef struct intarsia_compile_request {
   size_t struct_size;
   const char* model;   /* path of the model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder */

@@ -27,7 +27,7 @@ enum class Tune { fast, off, full };
 enum class Objective { latency, throughput };
 enum class Prefer { self_contained, fastest };
 
-/// Fields of intarsia_compile_request, which describes them.
+/// Fields of intarsia_compile_request, which describes them. Errors name a field as the command line does.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
       also, memory, cuts;
