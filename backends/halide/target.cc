@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/canonicalize/split_items.h"
 #include "backends/halide/compile_region.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
@@ -55,6 +56,7 @@ class HalideTarget : public Target {
       : Target({.name = "halide",
                 .device_kinds = {"cpu", "sim", "opencl", "cuda"},
                 .code_generation = std::string(halide::code_generation),
+                .has_one_open_size = true,
                 .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
 
@@ -62,7 +64,9 @@ class HalideTarget : public Target {
   Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const override {
     if (find_op(graph.node(node)) == nullptr)
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
-    Result<Graph> canonical = canonicalize(node_alone(graph, node));
+    const Graph alone = node_alone(graph, node);
+    if (has_open_sizes(alone)) return supports_open_sizes(alone, device);
+    Result<Graph> canonical = canonicalize(alone);
     if (!canonical) return Support::refused(canonical.error().message);
     const bool lacks_f64 = !device.features.has_f64 && uses_f64(*canonical);
     return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
@@ -70,7 +74,11 @@ class HalideTarget : public Target {
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
-    return halide::output_layouts(region);
+    if (!has_open_sizes(region)) return halide::output_layouts(region);
+    std::vector<AxisOrder> orders;
+    for (ValueId output : region.outputs)
+      orders.push_back(row_major_order(region.value(output).type.shape->size()));
+    return orders;
   }
 
   /// Compiles a region. Kernels of a device that this machine lacks have the analytic schedules.
@@ -81,10 +89,22 @@ class HalideTarget : public Target {
       here.timed_on = device.name;
       if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
     }
-    return compile_region(region, emitter_, here, {}, kernel_device(device));
+    if (!has_open_sizes(region)) return compile_region(region, emitter_, here, {}, kernel_device(device));
+    const ItemRegion items = TRY(with_context(split_items(region), "halide"));
+    return compile_region(items.item, emitter_, here, {.input_moves = &items.input_moves},
+                          kernel_device(device));
   }
 
  private:
+  /// Supports nodes that compute one item after the other.
+  static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
+    if (device.kind != "cpu") return Support::refused("sizes must be numbers on a device");
+    const Result<ItemRegion> items = split_items(node);
+    if (!items) return Support::refused("open sizes: " + items.error().message);
+    const Result<Graph> one = canonicalize(items->item);
+    return one ? Support::supported() : Support::refused(one.error().message);
+  }
+
   mutable Emitter emitter_;  // shares its code among all regions of a compile
 };
 

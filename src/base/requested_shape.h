@@ -12,7 +12,8 @@ namespace intarsia {
 
 /// Sizes that an axis may have.
 struct SizeRange {
-  static constexpr int64_t limit = 0x7fffffff;
+  /// Largest size of an open axis. Exporters end a slice at numbers from here on where they mean its end.
+  static constexpr int64_t limit = 1'000'000'000;
   int64_t min = 0;
   int64_t max = limit;
   bool contains(int64_t size) const { return size >= min && size <= max; }

@@ -58,9 +58,10 @@ std::string print_model(const FunctionImport& import) { return print_graph(impor
 constexpr Pass<FunctionImport> import_passes[] = {
     {"import", read_graph, nullptr, print_model},
     {"bind_shapes", bind_sizes, nullptr, print_model},
-    // From here on every size is a number, or depends on data and is unknown until run time.
+    // From here on every size is a number, follows from an open one, or depends on data and is unknown.
     {"infer_types", type_values, nullptr, print_model},
     // From here on every value has a type, and whatever does not depend on inputs is a constant.
+    {"simplify_reshapes", simplify_model, nullptr, print_model},
     {"remove_dead_nodes", remove_unneeded, nullptr, print_model},
 };
 

@@ -7,6 +7,7 @@
 #include "passes/infer_types.h"
 #include "passes/note_quantization.h"
 #include "passes/remove_dead_nodes.h"
+#include "passes/simplify_reshapes.h"
 
 namespace intarsia {
 namespace {
@@ -107,6 +108,11 @@ Status type_values(FunctionImport& import) {
   PlanningProblem& problem = import.problem;
   return with_kind(ErrorKind::corrupt,
                    infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets)));
+}
+
+Status simplify_model(FunctionImport& import) {
+  simplify_reshapes(import.problem.graph);
+  return {};
 }
 
 Status remove_unneeded(FunctionImport& import) {

@@ -6,6 +6,7 @@
 #include "plan/partition/group_opaque_values.h"
 #include "plan/partition/insert_copies.h"
 #include "plan/partition/partition_graph.h"
+#include "plan/partition/separate_open_sizes.h"
 #include "plan/partition/split_branches.h"
 #include "plan/stages/cut_graph.h"
 
@@ -17,6 +18,7 @@ Status group_values(PlanDraft& draft) {
 }
 
 Status form_regions(PlanDraft& draft) {
+  separate_open_sizes(draft.problem, draft.plan.placement);
   draft.plan.partition = partition_graph(draft.graph(), draft.plan.placement);
   return {};
 }

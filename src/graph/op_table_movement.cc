@@ -213,7 +213,8 @@ Status tile(ShapeContext& context) {
 /// Returns the number of elements that start:end takes of an axis, where one of the three is not a number.
 /// Positions below 0 count from the end; unknown if the sign is.
 Dim open_slice(const Dim& start, const Dim& end, const Dim& dim) {
-  constexpr int64_t all = 0x7fffffff;  // end of slices up to the end, or more
+  // End of slices up to the end, or more; an open axis is no longer than its limit.
+  const int64_t all = dim.symbol() != nullptr ? SizeRange::limit : 0x7fffffff;
   const auto position = [&](const Dim& at) {
     if (at.is_number() && at.number() >= all) return dim;
     if (provably_nonnegative(at)) return smaller_of(at, dim);

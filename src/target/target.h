@@ -109,6 +109,9 @@ struct TargetInfo {
   /// Whether all its regions in a process share one thread pool, pinned to one core set
   /// (base/threads/pool_cores.h).
   bool has_one_pool = false;
+  /// Whether the values of a region have one open size at most: nodes with several, or with none, are in
+  /// regions of their own.
+  bool has_one_open_size = false;
   /// Whether its kernels are the user's own, so that nodes stay with it even if another backend is faster.
   bool is_users_own = false;
   /// Whether it is written for readability, not speed: it gets only nodes that no other backend takes.

@@ -38,7 +38,7 @@ TEST(RequestedShape, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(print("32..1x3"), "'32..1' is a range with its ends swapped; want 1..32");
   EXPECT_EQ(print("1..x3"), "'1..' is not a range; want two sizes, as in 1..32");
   EXPECT_EQ(print("..4"), "'..4' is not a range; want two sizes, as in 1..32");
-  EXPECT_EQ(print("1..3000000000"), "'1..3000000000' ends beyond 2147483647, the largest size");
+  EXPECT_EQ(print("1..3000000000"), "'1..3000000000' ends beyond 1000000000, the largest size");
   EXPECT_EQ(print("1..4:8"), "size 8 of the list '8' is not in 1..4");
   EXPECT_EQ(print("1..4:"), "'' is not a list of sizes, as 1,8,32 is");
   EXPECT_EQ(print("1,,8"), "'1,,8' is not a list of sizes, as 1,8,32 is");

@@ -1,7 +1,7 @@
 // Passes, each on small graphs in the text form: tests/cases/<pass>/*.case contains input and result. After
 // an intended change of a pass, scripts/update_cases.py writes the new results.
 //
-// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc
+// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc simplify_reshapes.cc
 // remove_dead_nodes.cc solve_sizes.cc translated.cc src/plan/partition/ directed_graph.cc elide_copies.cc
 // group_opaque_values.cc insert_copies.cc join_regions.cc partition_graph.cc split_branches.cc
 // boundary_layouts.cc describe_plan.cc src/plan/place/ place_nodes.cc src/plan/choose/ choose_plan.cc

@@ -70,6 +70,33 @@ def segmenter():
     )
 
 
+def classifier():
+    """Pictures of one size, any number of them, and a scale that all share."""
+    return (
+        [
+            node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
+            node("Mul", ["a", "scale"], ["s"]),
+            node("Relu", ["s"], ["r"]),
+            node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+            node("Shape", ["p"], ["shape"]),
+            node("Slice", ["shape", "zero", "one"], ["rows"]),
+            node("Concat", ["rows", "rest"], ["wanted"], axis=0),
+            node("Reshape", ["p", "wanted"], ["flat"]),
+            node("Gemm", ["flat", "v"], ["y"]),
+            node("ReduceMean", ["r"], ["means"], axes=[2, 3], keepdims=0),
+        ],
+        {"x": (FLOAT, ["batch", 3, 12, 12]), "scale": (FLOAT, [8, 1, 1])},
+        {"y": (FLOAT, ["batch", 5]), "means": (FLOAT, ["batch", 8])},
+        {
+            "w": weights(8, 3, 3, 3),
+            "v": weights(288, 5),
+            "zero": integers(0),
+            "one": integers(1),
+            "rest": integers(288),
+        },
+    )
+
+
 def attention():
     """Heads by reshapes to sizes from Shape, and a padding mask."""
     return (
@@ -167,7 +194,7 @@ def detector():
     )
 
 
-FAMILIES = [perceptron, segmenter, attention, decoder, recurrence, detector]
+FAMILIES = [perceptron, segmenter, classifier, attention, decoder, recurrence, detector]
 SMALLEST = {"past": 0, "h": 8, "w": 8}
 
 
@@ -235,13 +262,25 @@ def test_random_sizes(tmp_path, family, fallback):
                 )
 
 
+@pytest.mark.parametrize("family", [perceptron, classifier], ids=lambda family: family.__name__)
+def test_open_batches_run_in_our_kernels(tmp_path, family):
+    """One region, whatever the number of rows; none of them are no work."""
+    model = save_family(family, tmp_path)
+    program = compile_open(model, family, tmp_path, backends=["halide", "reference"])
+    report = intarsia.explain(tmp_path / f"{family.__name__}.so")
+    assert [region["target"] for region in report["regions"]] == ["halide@cpu"]
+    for batch in (0, 3):
+        got = program.run(random_inputs(family, {"batch": batch}))
+        assert {values.shape[0] for values in got.values()} == {batch}
+
+
 def test_errors_name_sizes_and_leave_the_session_usable(tmp_path):
     model = save_family(attention, tmp_path)
     path = tmp_path / "attention.so"
     shapes = {"x": ("1..4", "S", 32), "mask": (None, None)}
     intarsia.compile(model, tune="off", shapes=shapes).save(path)
     program = intarsia.load(path)
-    assert program.open_sizes == {"S": (0, 2**31 - 1), "batch": (1, 4)}
+    assert program.open_sizes == {"S": (0, 10**9), "batch": (1, 4)}
     assert [str(argument) for argument in program.inputs] == [
         "x: float32[batch, S, 32]",
         "mask: bool[batch, S]",

@@ -7,6 +7,7 @@
 #include "passes/bind_shapes.h"
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
+#include "passes/simplify_reshapes.h"
 #include "plan/choose/describe_choice.h"
 #include "plan/costs/boundary_prices.h"
 #include "plan/costs/plan_timer.h"
@@ -76,6 +77,11 @@ Result<std::string> run_infer_shapes(Graph& graph, const CaseFile& file) {
 
 Result<std::string> run_infer_types(Graph& graph, const CaseFile& file) {
   TRY(infer_types(graph, reference::evaluate_node, foreign_rule(file)));
+  return print_graph(graph);
+}
+
+Result<std::string> run_simplify_reshapes(Graph& graph, const CaseFile&) {
+  simplify_reshapes(graph);
   return print_graph(graph);
 }
 
@@ -360,6 +366,7 @@ constexpr std::pair<const char*, RunPass> passes[] = {
     {"bind_shapes", run_bind_shapes},
     {"infer_shapes", run_infer_shapes},
     {"infer_types", run_infer_types},
+    {"simplify_reshapes", run_simplify_reshapes},
     {"remove_dead_nodes", run_remove_dead_nodes},
     {"place_nodes", [](Graph& graph, const CaseFile& file) { return run_place_nodes(graph, file, false); }},
     {"group_opaque_values",

@@ -15,6 +15,9 @@ struct EmitOptions {
   bool checks = false;      // generate Halide's asserts and bounds checks and its own runtime, for tests
   double cpu_seconds = 10;  // limit for one kernel; the last alternative gets six times as long
   Progress progress = {};   // one unit per kernel
+  /// Inputs that have a part per item of a region that a run repeats for each; null: a run computes the
+  /// whole.
+  const std::vector<bool>* input_moves = nullptr;
 };
 
 /// Generator of code, which keeps the code. Used by one thread.

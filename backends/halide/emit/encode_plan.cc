@@ -16,7 +16,7 @@ class Encoder {
  public:
   std::string encode(const Graph& graph, const std::vector<Call>& calls,
                      const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
-                     MemoryPlan& memory) {
+                     const EmitOptions& emit, MemoryPlan& memory) {
     for (size_t c = 0; c < calls.size(); ++c) {
       const uint32_t kernel = add_kernel(calls[c].kernel, kernels[c]);
       calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
@@ -33,7 +33,8 @@ class Encoder {
     builder_.Finish(fbs::CreateRegionPlan(builder_, 3, tensor_bytes(graph, graph.inputs),
                                           tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
                                           scratch, workers, builder_.CreateVector(kernels_),
-                                          builder_.CreateVector(calls_), device_of(calls)));
+                                          builder_.CreateVector(calls_), device_of(calls), moves(emit),
+                                          emit.input_moves ? item_outputs(graph) : 0));
     return to_bytes(builder_);
   }
 
@@ -106,6 +107,22 @@ class Encoder {
     return builder_.CreateVector(bytes);
   }
 
+  flatbuffers::Offset<flatbuffers::Vector<uint8_t>> moves(const EmitOptions& emit) {
+    if (emit.input_moves == nullptr) return 0;
+    return builder_.CreateVector(std::vector<uint8_t>(emit.input_moves->begin(), emit.input_moves->end()));
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fbs::ItemOutput>>> item_outputs(
+      const Graph& graph) {
+    std::vector<flatbuffers::Offset<fbs::ItemOutput>> outputs;
+    for (ValueId output : graph.outputs) {
+      const ValueType& type = graph.value(output).type;
+      outputs.push_back(fbs::CreateItemOutput(builder_, static_cast<uint8_t>(type.dtype),
+                                              builder_.CreateVector(*type.fixed_shape())));
+    }
+    return builder_.CreateVector(outputs);
+  }
+
   flatbuffers::FlatBufferBuilder builder_;
   std::map<std::string, uint32_t> kernel_index_;  // indexed by symbol
   std::vector<flatbuffers::Offset<fbs::Kernel>> kernels_;
@@ -116,8 +133,8 @@ class Encoder {
 
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
-                        MemoryPlan& memory) {
-  return Encoder().encode(graph, calls, kernels, options, memory);
+                        const EmitOptions& emit, MemoryPlan& memory) {
+  return Encoder().encode(graph, calls, kernels, options, emit, memory);
 }
 
 }  // namespace intarsia::halide

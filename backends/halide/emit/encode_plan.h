@@ -12,6 +12,6 @@ namespace intarsia::halide {
 /// Encodes the plan, and adds the workers' scratch to the workspace.
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
-                        MemoryPlan& memory);
+                        const EmitOptions& emit, MemoryPlan& memory);
 
 }  // namespace intarsia::halide

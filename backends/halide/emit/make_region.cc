@@ -11,7 +11,7 @@ CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
                            const std::vector<EmittedKernel>& kernels, MemoryPlan memory,
                            const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
-  region.blob = encode_plan(graph, calls, kernels, options, memory);
+  region.blob = encode_plan(graph, calls, kernels, options, emit, memory);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;
   for (const auto& [why, bytes] : memory.growths)

@@ -93,6 +93,35 @@ Status load_sizes(Loading& state) {
   return {};
 }
 
+/// Loads what a region that is repeated for each item says of its inputs and outputs.
+Status load_items(Loading& state) {
+  const auto* moves = state.plan->input_moves();
+  const auto* outputs = state.plan->item_outputs();
+  if (moves == nullptr && outputs == nullptr) return {};
+  RegionCode& region = state.region;
+  if (!read(state, moves, sizeof(uint8_t)) || !read(state, outputs, sizeof(flatbuffers::uoffset_t)) ||
+      moves->size() != region.input_bytes.size() || outputs->size() != region.output_bytes.size() ||
+      region.device != KernelDevice::cpu)
+    return damaged();
+  region.input_moves.emplace(moves->begin(), moves->end());
+  for (uint32_t i = 0; i < moves->size(); ++i)
+    if (moves->Get(i) != 0 && region.input_bytes[i] == 0) return damaged();
+  for (uint32_t i = 0; i < outputs->size(); ++i) {
+    const fbs::ItemOutput& output = *outputs->Get(i);
+    const auto dtype = static_cast<DType>(output.dtype());
+    if (output.dtype() >= dtype_count || !halide_type(dtype) ||
+        !read(state, output.dims(), sizeof(int64_t)) || output.dims()->size() == 0 ||
+        output.dims()->size() > max_dimensions)
+      return damaged();
+    const Shape shape(output.dims()->begin(), output.dims()->end());
+    const Result<int64_t> elements = checked_elements(shape);
+    if (!elements || dtype_bytes(dtype, static_cast<size_t>(*elements)) != region.output_bytes[i])
+      return damaged();
+    region.item_outputs.push_back({nullptr, dtype, shape});
+  }
+  return {};
+}
+
 Status load_argument(Loading& state, const fbs::Argument& from, LoadedKernel& kernel,
                      std::vector<ArgumentForm>& forms) {
   const auto dtype = static_cast<DType>(from.dtype());
@@ -262,6 +291,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
       !read(state, plan->calls(), sizeof(flatbuffers::uoffset_t)))
     return damaged();
   TRY(load_sizes(state));
+  TRY(load_items(state));
   for (uint32_t i = 0; i < plan->kernels()->size(); ++i) TRY(load_kernel(state, *plan->kernels()->Get(i)));
   for (uint32_t i = 0; i < plan->calls()->size(); ++i)
     TRY(with_context(load_call(state, *plan->calls()->Get(i)), "halide: call {} of the region's plan", i));

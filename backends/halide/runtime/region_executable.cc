@@ -78,7 +78,51 @@ size_t RegionExecutable::scratch_bytes(int threads) const {
   return more_workers(threads) * code_.scratch_bytes;
 }
 
+Result<size_t> RegionExecutable::count_items(const RunContext& context) const {
+  std::optional<size_t> items;
+  for (size_t i = 0; i < code_.input_bytes.size(); ++i) {
+    if (!(*code_.input_moves)[i]) continue;
+    const size_t bytes = context.inputs[i].tensor.bytes(), each = code_.input_bytes[i];
+    if (bytes % each != 0 || (items && *items != bytes / each))
+      return fail("halide: input {} has {} bytes, where an item has {}{}", i, bytes, each,
+                  items ? fmt::format(" and others have {} items", *items) : "");
+    items = bytes / each;
+  }
+  return items.value_or(0);
+}
+
+/// Runs the region on each item, with the same workspace; the outputs are allocated.
+Status RegionExecutable::run_items(const RunContext& context) const {
+  const size_t items = TRY(count_items(context));
+  std::vector<Input> inputs(context.inputs.begin(), context.inputs.end());
+  std::vector<Output> outputs(context.outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView& each = code_.item_outputs[i];
+    Shape shape = each.shape;
+    shape[0] *= static_cast<int64_t>(items);
+    TRY(with_context(checked_elements(shape), "halide: output {}", i));
+    const Tensor made(each.dtype, shape);
+    context.outputs[i].tensor = made.view();
+    context.outputs[i].owner = made.owner();
+    outputs[i].tensor = {made.data(), each.dtype, each.shape};
+  }
+  RunContext one = context;
+  one.inputs = inputs;
+  one.outputs = outputs;
+  for (size_t item = 0; item < items; ++item) {
+    TRY(check(one));
+    TRY(with_context(run_on_host(one), "item {}", item));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if ((*code_.input_moves)[i])
+        inputs[i].tensor.data = static_cast<const std::byte*>(inputs[i].tensor.data) + code_.input_bytes[i];
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i].tensor.data = static_cast<std::byte*>(outputs[i].tensor.data) + code_.output_bytes[i];
+  }
+  return {};
+}
+
 Status RegionExecutable::run(const RunContext& context) const {
+  if (code_.input_moves) return run_items(context);
   if (Status sizes = check(context); !sizes) return sizes;
   return code_.device == KernelDevice::cpu ? run_on_host(context) : run_on_device(context);
 }

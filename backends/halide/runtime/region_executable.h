@@ -1,6 +1,8 @@
 // Executable that runs the kernels of a region one after the other.
 #pragma once
 
+#include <optional>
+
 #include "backends/halide/abi/halide_abi.h"
 #include "backends/halide/abi/kernel_device.h"
 #include "backends/halide/runtime/check_indices.h"
@@ -43,6 +45,10 @@ struct RegionCode {
   KernelDevice device = KernelDevice::cpu;
   std::vector<BufferPlan> buffers;
   std::vector<CallPlan> calls;
+  /// Whether each input has a part per item of a region that a run repeats for each item; absent: a run
+  /// computes the whole.
+  std::optional<std::vector<bool>> input_moves;
+  std::vector<TensorView> item_outputs;  // types of one item's outputs
 };
 
 class RegionExecutable : public Executable {
@@ -56,6 +62,9 @@ class RegionExecutable : public Executable {
   size_t more_workers(int threads) const;
   Status check(const RunContext& context) const;
   Status run_on_host(const RunContext& context) const;
+  /// Counts the items that the inputs have. Error: they have different numbers of them.
+  Result<size_t> count_items(const RunContext& context) const;
+  Status run_items(const RunContext& context) const;
   Status run_on_device(const RunContext& context) const;
   uint8_t* address(const BufferPlan& buffer, const RunContext& context) const;
 

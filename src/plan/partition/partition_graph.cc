@@ -64,17 +64,18 @@ void expand_atoms(std::vector<Region>& regions, const Atoms& atoms) {
   }
 }
 
-/// Grows regions from atoms of one target and one stage.
-std::vector<Region> grow_within_stages(const Neighbors& next, const Atoms& atoms,
-                                       const Placement& placement) {
-  if (!placement.is_staged) return grow_regions(next, atoms.target);
-  const uint32_t targets = 1 + *std::ranges::max_element(atoms.target);
+/// Grows regions from atoms of one target, one stage and one open size.
+std::vector<Region> grow_alike(const Neighbors& next, const Atoms& atoms, const Placement& placement) {
+  const uint32_t targets = 1 + std::ranges::max(atoms.target),
+                 sizes = 1 + std::ranges::max(placement.nodes, {}, &PlacedNode::open_size).open_size;
   std::vector<uint32_t> kinds;
-  for (size_t atom = 0; atom < atoms.nodes.size(); ++atom)
-    kinds.push_back(placement.nodes[atoms.nodes[atom][0]].stage * targets + atoms.target[atom]);
+  for (size_t atom = 0; atom < atoms.nodes.size(); ++atom) {
+    const PlacedNode& node = placement.nodes[atoms.nodes[atom][0]];
+    kinds.push_back((node.stage * sizes + node.open_size) * targets + atoms.target[atom]);
+  }
   std::vector<Region> regions = grow_regions(next, kinds);
   for (Region& region : regions) {
-    region.stage = region.target / targets;
+    region.stage = region.target / (targets * sizes);
     region.target %= targets;
   }
   std::ranges::stable_sort(regions, {}, &Region::stage);
@@ -122,7 +123,7 @@ Status verify_boundaries(const Graph& graph, const Partition& partition) {
 Partition partition_graph(const Graph& graph, const Placement& placement) {
   if (graph.nodes.empty()) return {};
   const Atoms atoms = find_atoms(graph, placement);
-  std::vector<Region> regions = grow_within_stages(find_atom_readers(graph, atoms), atoms, placement);
+  std::vector<Region> regions = grow_alike(find_atom_readers(graph, atoms), atoms, placement);
   expand_atoms(regions, atoms);
   return number_regions(graph, std::move(regions));
 }

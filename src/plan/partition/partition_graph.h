@@ -12,7 +12,8 @@ namespace intarsia {
 /// targets their number is the least possible; for more, no two of the result could be joined. Nodes of one
 /// group (Placement::group) are taken together, so that one region holds them all: groups lie on one target,
 /// and with each made one node the graph has no cycle (group_opaque_values sees to it). No region spans two
-/// stages, and those of a stage follow each other (verify_stage_order sees to it). The result depends on the
+/// stages, and those of a stage follow each other (verify_stage_order sees to it); nor does one span two of
+/// PlacedNode::open_size. The result depends on the
 /// dependencies alone, not on the order of nodes. Linear in nodes and edges for a fixed number of targets.
 ///   A -> B -> C -> D -> E, A -> E, with B and D elsewhere:  {A} {B} {C} {D} {E}
 Partition partition_graph(const Graph& graph, const Placement& placement);

@@ -149,7 +149,7 @@ class Editor {
                other = pick(plan.kernels.size());
     auto& arguments = plan.kernels[kernel]->arguments;
     auto& argument = *arguments[pick(arguments.size())];
-    switch (pick(11)) {
+    switch (pick(12)) {
       case 0:
         std::swap(plan.kernels[kernel]->symbol, plan.kernels[other]->symbol);
         return "symbols swapped";
@@ -184,6 +184,9 @@ class Editor {
       case 9:
         change_checks(plan.calls[call]->checks);
         return "other checks";
+      case 10:
+        make_items(plan);
+        return "repeated for items";
       default:
         change_sizes(plan);
         return "another size";
@@ -219,6 +222,35 @@ class Editor {
     checks[0]->argument = static_cast<uint32_t>(pick(4));
     checks[0]->ranges.resize(pick(4));
     for (fbs::IndexRange& range : checks[0]->ranges) range = {number(), number()};
+  }
+
+  /// Makes items of the plan; half of the time with one thing wrong.
+  void make_items(fbs::RegionPlanT& plan) {
+    for (size_t i = 0; i < plan.input_bytes.size(); ++i)
+      plan.input_moves.push_back(static_cast<uint8_t>(pick(2)));
+    for (const uint64_t bytes : plan.output_bytes) {
+      auto output = std::make_unique<fbs::ItemOutputT>();
+      output->dtype = static_cast<uint8_t>(DType::f32);
+      output->dims = {static_cast<int64_t>(bytes / sizeof(float))};
+      plan.item_outputs.push_back(std::move(output));
+    }
+    auto& output = *plan.item_outputs[0];
+    switch (pick(8)) {
+      case 0:
+        output.dims[0] = number();
+        break;
+      case 1:
+        output.dims.push_back(number());
+        break;
+      case 2:
+        output.dtype = static_cast<uint8_t>(pick(40));
+        break;
+      case 3:
+        plan.input_moves.resize(pick(4));
+        break;
+      default:
+        change_sizes(plan);
+    }
   }
 
   void change_sizes(fbs::RegionPlanT& plan) {

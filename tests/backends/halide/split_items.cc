@@ -1,0 +1,227 @@
+// Regions over an open number of items: what keeps items apart is computed for each of them and gives what
+// the reference does for all at once; what mixes them is refused.
+//
+// Covers: backends/halide/canonicalize/ split_items.cc
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "backends/halide/canonicalize/split_items.h"
+#include "tests/support/halide_support.h"
+
+namespace intarsia::test {
+namespace {
+
+/// Returns the graph with these nodes for a number of items, or for an open one.
+Result<Graph> graph_of(const std::string& nodes, const std::string& items) {
+  const std::string text = std::regex_replace(nodes, std::regex("items"), items);
+  return make_graph("graph \"g\" opsets {\"\": 17}\n" + text + "\noutput %y\n");
+}
+
+const char* const apart[] = {
+    R"(input %x : f32[items,12]
+input %w : f32[12]
+%t = Add(%x, %w)
+%y = Relu(%t))",
+    R"(input %x : f32[items,12]
+input %z : f32[items,1]
+input %shared : f32[1,12]
+%t = Mul(%x, %z)
+%y = Sub(%t, %shared))",
+    R"(input %x : f32[items,7,12]
+input %shared : f32[7,12]
+%y = Add(%x, %shared))",
+    R"(input %x : f32[items,12]
+input %w : f32[12,20]
+%y = MatMul(%x, %w))",
+    R"(input %q : f32[items,2,5,8]
+input %k : f32[items,2,8,6]
+%s = MatMul(%q, %k)
+%y = Softmax(%s) {axis=-1})",
+    R"(input %x : f32[items,7,12]
+input %w : f32[12,20]
+const %rows : i64[2] = {-1, 12}
+const %back : i64[3] = {-1, 7, 20}
+%a = Reshape(%x, %rows)
+%b = MatMul(%a, %w)
+%y = Reshape(%b, %back))",
+    R"(input %x : f32[items,3,17,17]
+input %w : f32[8,3,3,3]
+input %w_small : f32[8,5]
+const %flat : i64[2] = {0, -1}
+%c = Conv(%x, %w) {strides=[2,2]}
+%r = Relu(%c)
+%p = MaxPool(%r) {kernel_shape=[2,2], strides=[2,2]}
+%g = GlobalAveragePool(%p)
+%f = Reshape(%g, %flat)
+%y = MatMul(%f, %w_small))",
+    R"(input %i : i64[items,7]
+input %w : f32[4,6]
+%y = Gather(%w, %i))",
+    R"(input %x : f32[items,3,4]
+input %i : i64[items,2,4]
+%y = GatherElements(%x, %i) {axis=1})",
+    R"(input %x : f32[items,3,4]
+input %z : f32[items,2,4]
+%y = Concat(%x, %z) {axis=1})",
+    R"(input %x : f32[items,6,4]
+const %starts : i64[2] = {4, 1}
+const %ends : i64[2] = {0, 4}
+const %axes : i64[2] = {1, 2}
+const %steps : i64[2] = {-2, 1}
+%y = Slice(%x, %starts, %ends, %axes, %steps))",
+    R"(input %x : f32[items,6,4]
+const %pads : i64[6] = {0, 1, 2, 0, 0, 1}
+%y = Pad(%x, %pads))",
+    R"(input %x : f32[items,3,4,5]
+%t = Transpose(%x) {perm=[0,3,1,2]}
+%y = ReduceMean(%t) {axes=[1,2], keepdims=0})",
+    R"(input %x : f32[items,6]
+%y = ArgMax(%x) {axis=1})",
+    R"(input %x : f32[items,6]
+const %axis : i64[] = {1}
+%y = CumSum(%x, %axis))",
+    R"(input %x : f32[items,2,3,3]
+const %roi : f32[0] = {}
+const %scales : f32[4] = {1, 1, 2, 2}
+%y = Resize(%x, %roi, %scales) {mode="linear"})",
+    R"(input %x : f32[items,4,4]
+%y = Trilu(%x))",
+    R"(input %x : f32[items,9,12]
+input %w : f32[12]
+input %w_small : f32[12]
+%y = LayerNormalization(%x, %w, %w_small))",
+};
+
+const char* const mixed[] = {
+    R"(input %x : f32[items,4]
+const %axes : i64[1] = {0}
+%y = ReduceSum(%x, %axes) {keepdims=1})",
+    R"(input %x : f32[items,4]
+%y = Softmax(%x) {axis=0})",
+    R"(input %x : f32[items,4]
+input %z : f32[items,4]
+%y = Concat(%x, %z) {axis=0})",
+    R"(input %x : f32[items,4]
+const %starts : i64[1] = {-1}
+const %ends : i64[1] = {-9223372036854775807}
+const %axes : i64[1] = {0}
+const %steps : i64[1] = {-1}
+%y = Slice(%x, %starts, %ends, %axes, %steps))",
+    R"(input %x : f32[items,4]
+const %starts : i64[1] = {1}
+const %ends : i64[1] = {2147483647}
+const %axes : i64[1] = {0}
+%y = Slice(%x, %starts, %ends, %axes))",
+    R"(input %x : f32[items,4]
+%t = Transpose(%x) {perm=[1,0]}
+%y = MatMul(%t, %x))",
+    R"(input %x : f32[items,4]
+%t = Transpose(%x) {perm=[1,0]}
+%y = MatMul(%x, %t))",
+    R"(input %x : f32[items,4]
+input %i : i64[items,4]
+%y = GatherElements(%x, %i) {axis=0})",
+    R"(input %x : f32[items,4]
+input %i : i64[items]
+%y = Gather(%x, %i) {axis=0})",
+    R"(input %x : f32[items,4]
+const %axis : i64[] = {0}
+%y = CumSum(%x, %axis))",
+    R"(input %x : f32[items,4]
+%y = Trilu(%x))",
+    R"(input %x : f32[items,4]
+const %pads : i64[4] = {1, 0, -1, 0}
+%y = Pad(%x, %pads))",
+    R"(input %x : f32[items,4]
+%y = ArgMax(%x) {axis=0})",
+    R"(input %x : f32[5,items,4]
+%y = Relu(%x))",
+    R"(input %x : f32[items,other]
+%y = Relu(%x))",
+    R"(input %x : f32[items,4]
+%s = Shape(%x)
+%f = Cast(%s) {to=1}
+%t = Gather(%f, %s)
+%y = Relu(%t))",
+};
+
+std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (ValueId input : graph.inputs) {
+    const ValueType& type = graph.value(input).type;
+    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), ++seed));
+    // Indices are along axes of two elements or more.
+    if (type.dtype == DType::i64)
+      for (int64_t& index : inputs.back().as<int64_t>()) index %= 2;
+  }
+  return inputs;
+}
+
+Result<std::vector<Output>> run_items(const LoadedRegion& region, const std::vector<Tensor>& inputs) {
+  std::vector<Input> from;
+  for (const Tensor& input : inputs) from.push_back({ConstTensorView(input.view()), nullptr, {}});
+  std::vector<Output> to(1);
+  to[0].dynamic = true;
+  const Tensor workspace(DType::u8, {static_cast<int64_t>(region.workspace_bytes() + 64)});
+  RunContext context{.inputs = from, .outputs = to};
+  context.workspace = static_cast<std::byte*>(workspace.data());
+  TRY(region.run_in(context));
+  return to;
+}
+
+TEST(SplitItems, EachItemGetsWhatAllGetAtOnce) {
+  for (const char* const nodes : apart) {
+    SCOPED_TRACE(nodes);
+    const Result<Graph> open = graph_of(nodes, "items");
+    ASSERT_TRUE(open) << open.error().message;
+    const Result<halide::ItemRegion> items = halide::split_items(*open);
+    ASSERT_TRUE(items) << items.error().message;
+    const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+    ASSERT_TRUE(region) << region.error().message;
+    for (const int64_t count : {1, 2, 5}) {
+      const Result<Graph> fixed = graph_of(nodes, std::to_string(count));
+      const std::vector<Tensor> inputs = random_inputs(*fixed, 10);
+      const Result<std::vector<Output>> got = run_items(**region, inputs);
+      ASSERT_TRUE(got) << got.error().message;
+      const std::vector<Tensor> want = run_reference(*fixed, inputs).value();
+      ASSERT_EQ((*got)[0].tensor.shape, want[0].shape());
+      EXPECT_EQ(compare((*got)[0].tensor, want[0].view()), "") << count << " items";
+    }
+  }
+}
+
+TEST(SplitItems, NoItemsAreNoWork) {
+  const Result<Graph> open = graph_of(apart[3], "items");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  const Result<std::vector<Output>> got = run_items(**region, {Tensor(DType::f32, {0, 12})});
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ((*got)[0].tensor.shape, (Shape{0, 20}));
+}
+
+TEST(SplitItems, InputsHaveAsManyItems) {
+  const Result<Graph> open = graph_of(apart[1], "items");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  EXPECT_EQ(items->input_moves, (std::vector<bool>{true, true, false}));
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  const auto run = [&](int64_t x, int64_t z) {
+    const auto got = run_items(
+        **region, {Tensor(DType::f32, {x, 12}), Tensor(DType::f32, {z, 1}), Tensor(DType::f32, {1, 12})});
+    return got ? "" : got.error().message;
+  };
+  EXPECT_EQ(run(3, 3), "");
+  EXPECT_EQ(run(3, 2), "halide: input 1 has 8 bytes, where an item has 4 and others have 3 items");
+}
+
+TEST(SplitItems, WhatMixesItemsIsRefused) {
+  for (const char* const nodes : mixed) {
+    SCOPED_TRACE(nodes);
+    const Result<Graph> open = graph_of(nodes, "items");
+    ASSERT_TRUE(open) << open.error().message;
+    EXPECT_FALSE(halide::split_items(*open));
+  }
+}
+
+}  // namespace
+}  // namespace intarsia::test
