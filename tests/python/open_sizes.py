@@ -10,7 +10,7 @@ import intarsia
 import numpy as np
 import onnxruntime
 import pytest
-from cli_models import TensorProto, helper, save
+from cli_models import SOURCE, TensorProto, helper, save
 from rounds import ROUNDS
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
@@ -260,6 +260,57 @@ def test_random_sizes(tmp_path, family, fallback):
                 np.testing.assert_allclose(
                     got[name], want[name], rtol=1e-4, atol=1e-5, err_msg=f"{sizes} {name}"
                 )
+
+
+EXPORTS = sorted((SOURCE / "build/models/torch_like").glob("*.onnx"))
+NUMPY = {
+    "tensor(float)": "float32",
+    "tensor(int64)": "int64",
+    "tensor(int32)": "int32",
+    "tensor(bool)": "bool",
+}
+
+
+def random_values(dtype, shape):
+    if dtype == "float32":
+        return RANDOM.standard_normal(shape, "float32")
+    return RANDOM.integers(0, 2, shape).astype(dtype)
+
+
+@pytest.mark.skipif(not EXPORTS, reason="make models")
+@pytest.mark.parametrize("model", EXPORTS, ids=lambda model: model.stem)
+def test_exports_of_pytorch(tmp_path, model):
+    """Sizes that ONNX Runtime refuses are not sizes of the model."""
+    oracle = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    inputs = {one.name: (NUMPY[one.type], one.shape) for one in oracle.get_inputs()}
+    shapes = {
+        name: [None if isinstance(size, str) else size for size in shape]
+        for name, (_, shape) in inputs.items()
+    }
+    intarsia.compile(model, tune="off", shapes=shapes).save(tmp_path / "open.so")
+    session = intarsia.load(tmp_path / "open.so").bind()
+    choices, compared = random.Random(5), 0
+    for _ in range(20 * ROUNDS):
+        sizes = {
+            size: choices.choice([1, 2, 3, 5, 8])
+            for _, shape in inputs.values()
+            for size in shape
+            if isinstance(size, str)
+        }
+        given = {
+            name: random_values(dtype, [sizes.get(size, size) for size in shape])
+            for name, (dtype, shape) in inputs.items()
+        }
+        try:
+            want = oracle.run(None, given)
+        except Exception:
+            continue
+        got = session.run(given)
+        for output, values in zip(oracle.get_outputs(), want, strict=True):
+            assert got[output.name].shape == values.shape, (sizes, output.name)
+            np.testing.assert_allclose(got[output.name], values, rtol=1e-3, atol=1e-4, err_msg=f"{sizes}")
+        compared += 1
+    assert compared > 0
 
 
 @pytest.mark.parametrize("family", [perceptron, classifier], ids=lambda family: family.__name__)
