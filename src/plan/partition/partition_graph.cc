@@ -151,6 +151,8 @@ Status verify_partition(const Graph& graph, const Placement& placement, const Pa
         return fail("node '{}' is torn from its group", graph.node(node).name);
       if (placement[node].target != partition.regions[r].target)
         return fail("node '{}' is in a region of another target", graph.node(node).name);
+      if (placement[node].open_size != placement[partition.regions[r].nodes[0]].open_size)
+        return fail("node '{}' is in a region of another open size", graph.node(node).name);
       for (ValueId read : values_read(graph.node(node))) {
         const NodeId producer = graph.value(read).producer;
         if (producer != no_node && partition.region_of[index(producer)] > r) {

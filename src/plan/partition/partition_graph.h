@@ -21,7 +21,8 @@ Partition partition_graph(const Graph& graph, const Placement& placement);
 /// Returns the partition into these regions, which hold each node once.
 Partition number_regions(const Graph& graph, std::vector<Region> regions);
 
-/// Checks independently that every node is in one region of its target, with its whole group, that the
+/// Checks independently that every node is in one region of its target, stage and open size, with its whole
+/// group, that the
 /// contracted graph has no cycle, and that boundaries list what crosses between regions.
 Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition);
 

@@ -1,0 +1,60 @@
+// Regions of a backend that takes one open size in each.
+//
+// Covers: src/plan/partition/ separate_open_sizes.cc
+#include "plan/partition/separate_open_sizes.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/parse_graph.h"
+#include "plan/partition/partition_graph.h"
+#include "tests/support/fake_target.h"
+
+namespace intarsia::test {
+namespace {
+
+class OneOpenSizeTarget : public FakeTarget {
+ public:
+  OneOpenSizeTarget() : FakeTarget("one", {}) { info_.has_one_open_size = true; }
+};
+
+/// Returns the regions that the targets make of the nodes, as "a b | c".
+std::string regions(const std::vector<uint32_t>& target_of) {
+  const OneOpenSizeTarget one;
+  const FakeTarget any("any", {});
+  PlanningProblem problem;
+  problem.graph = parse_graph(R"(graph "g" opsets {"": 17}
+input %x : f32[n,4]
+input %w : f32[3]
+input %z : f32[m,4]
+%a : f32[n,4] = Foo(%x) "a"
+%b : f32[3] = Foo(%w) "b"
+%c : f32[2*n,2] = Foo(%a) "c"
+%d : f32[m,4] = Foo(%z) "d"
+%e : f32[3] = Foo(%b) "e"
+output %c
+output %d
+output %e)")
+                      .value();
+  problem.slots = {{"cpu", "cpu", "cpu"}};
+  problem.targets = {{&one, 0, "one@cpu"}, {&any, 0, "any@cpu"}};
+  problem.space_of_target = {0, 0};
+  Placement placement(target_of);
+  separate_open_sizes(problem, placement);
+  const Partition partition = partition_graph(problem.graph, placement);
+  EXPECT_TRUE(verify_partition(problem.graph, placement, partition));
+  std::string text;
+  for (const Region& region : partition.regions) {
+    if (!text.empty()) text += " |";
+    for (NodeId node : region.nodes) text += " " + problem.graph.node(node).name;
+  }
+  return text;
+}
+
+TEST(SeparateOpenSizes, ARegionHasOneOpenSizeOrNone) {
+  EXPECT_EQ(regions({0, 0, 0, 0, 0}), " a c | b e | d");
+  EXPECT_EQ(regions({1, 1, 1, 1, 1}), " a b c d e") << "other backends take all";
+  EXPECT_EQ(regions({0, 1, 0, 1, 1}), " a c | b d e");
+}
+
+}  // namespace
+}  // namespace intarsia::test
