@@ -315,7 +315,7 @@ def test_exports_of_pytorch(tmp_path, model):
 
 @pytest.mark.parametrize("family", [perceptron, classifier], ids=lambda family: family.__name__)
 def test_open_batches_run_in_our_kernels(tmp_path, family):
-    """One region, whatever the number of rows; none of them are no work."""
+    """One region for any number of rows, also for none."""
     model = save_family(family, tmp_path)
     program = compile_open(model, family, tmp_path, backends=["halide", "reference"])
     report = intarsia.explain(tmp_path / f"{family.__name__}.so")

@@ -1,7 +1,6 @@
 #include "backends/halide/canonicalize/split_items.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "backends/halide/canonicalize/canonicalize.h"
@@ -20,6 +19,24 @@ std::set<std::string> find_symbols(const Graph& region) {
       for (const Dim& element : *value.type.elements) symbols.merge(element.symbols());
   }
   return symbols;
+}
+
+/// Checks that the type has the open size as the first axis alone, or as a factor of it, and that numbers
+/// computed from it differ for all numbers of items: what two and three items have in common, all have.
+Status check_type(const ValueType& type, const std::string& symbol) {
+  const Dim items = Dim::named(symbol);
+  if (type.shape)
+    for (size_t axis = 0; axis < type.shape->size(); ++axis) {
+      const Dim& size = (*type.shape)[axis];
+      const bool is_multiple = axis == 0 && size == size.substitute({{symbol, 1}}) * items;
+      if (!size.is_number() && !is_multiple)
+        return fail("{} has the open size not as its first axis alone", print_type(type));
+    }
+  if (type.elements)
+    for (const Dim& element : *type.elements)
+      if (!element.is_number() && !element.linear())
+        return fail("a number that follows from the open size in another way than by a factor");
+  return {};
 }
 
 void substitute(std::vector<Dim>& sizes, const std::map<std::string, Dim>& numbers) {
@@ -113,22 +130,8 @@ class ItemComparison {
     if (!is_first)
       return fail("{} for two items and {} for three: not on the first axis alone", print_shape(*a),
                   print_shape(*b));
-    if (two.constant) TRY(check_repeats(*two.constant, *three.constant));
+    if (two.constant) return fail("a constant differs for two and three items");
     return Part::per_item;
-  }
-
-  /// Checks that a constant has the same elements for each item.
-  static Status check_repeats(const Tensor& two, const Tensor& three) {
-    const size_t bytes = two.bytes() / 2;
-    const auto at = [](const Tensor& tensor, size_t offset) {
-      return static_cast<const std::byte*>(tensor.data()) + offset;
-    };
-    const bool is_whole = dtype_bits(two.dtype()) % 8 == 0 && two.dtype() != DType::string;
-    for (size_t item = 0; item < 3; ++item)
-      if (!is_whole || std::memcmp(at(two, 0), at(three, item * bytes), bytes) != 0 ||
-          (item < 2 && std::memcmp(at(two, 0), at(two, item * bytes), bytes) != 0))
-        return fail("a constant differs from item to item");
-    return {};
   }
 
   /// Returns the size of the first axis of one item.
@@ -254,6 +257,8 @@ Result<ItemRegion> split_items(const Graph& region) {
   const std::set<std::string> symbols = find_symbols(region);
   if (symbols.size() != 1) return fail("{} open sizes; want one", symbols.size());
   const std::string& symbol = *symbols.begin();
+  for (const Value& value : region.values)
+    if (!value.constant) TRY(check_type(value.type, symbol));
   const Graph two = TRY(canonicalize(with_items(region, symbol, 2))),
               three = TRY(canonicalize(with_items(region, symbol, 3)));
   ItemComparison comparison(two, three);

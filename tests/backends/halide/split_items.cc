@@ -114,6 +114,16 @@ const %ends : i64[1] = {2147483647}
 const %axes : i64[1] = {0}
 %y = Slice(%x, %starts, %ends, %axes))",
     R"(input %x : f32[items,4]
+const %starts : i64[1] = {0}
+const %ends : i64[1] = {3}
+const %axes : i64[1] = {0}
+%y = Slice(%x, %starts, %ends, %axes))",
+    R"(input %x : f32[items,4]
+input %quarter : i64[1]<floor_div(items,4)>
+const %ends : i64[1] = {4}
+const %axes : i64[1] = {1}
+%y = Slice(%x, %quarter, %ends, %axes))",
+    R"(input %x : f32[items,4]
 %t = Transpose(%x) {perm=[1,0]}
 %y = MatMul(%t, %x))",
     R"(input %x : f32[items,4]
