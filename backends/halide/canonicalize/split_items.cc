@@ -265,6 +265,8 @@ Result<ItemRegion> split_items(const Graph& region) {
   TRY(comparison.compare());
   ItemRegion items{with_items(region, symbol, 1), {}};
   for (ValueId input : two.inputs) items.input_moves.push_back(comparison.moves(input));
+  if (std::ranges::find(items.input_moves, true) == items.input_moves.end())
+    return fail("no input tells the number of items");
   return items;
 }
 

@@ -149,6 +149,9 @@ const %pads : i64[4] = {1, 0, -1, 0}
 %y = Relu(%x))",
     R"(input %x : f32[items,other]
 %y = Relu(%x))",
+    R"(input %x : f32[1,4]
+input %s : i64[2]<items,4>
+%y = Expand(%x, %s))",
     R"(input %x : f32[items,4]
 %s = Shape(%x)
 %f = Cast(%s) {to=1}
