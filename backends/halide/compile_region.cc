@@ -45,7 +45,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   const Isa isa = TRY(make_isa(options.cpu, device));
   TRY(emitter.start());
 
-  // The graph has few core operators, all sizes numbers, parameters as attributes.
+  // The graph has few core operators, all sizes known, parameters as attributes.
   Graph graph = TRY(canonicalize(region));
   print("canonicalize", [&] { return print_graph(graph); });
 
@@ -71,8 +71,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   TRY(choose_schedules(calls, emitter, emit_options, options));
   print("choose_schedules", [&] { return print_calls(layouts, calls); });
 
-  // Outputs share memory with inputs that have no later reader.
-  choose_in_place(layouts, calls);
+  // Outputs share memory with inputs that have no later reader, where sizes tell that both take as much.
+  if (!has_open_sizes(graph)) choose_in_place(layouts, calls);
   print("choose_in_place", [&] { return print_calls(layouts, calls); });
 
   // Kernels and schedules are fixed from here on: those whose code is too expensive to make were replaced.

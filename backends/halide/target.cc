@@ -56,7 +56,6 @@ class HalideTarget : public Target {
       : Target({.name = "halide",
                 .device_kinds = {"cpu", "sim", "opencl", "cuda"},
                 .code_generation = std::string(halide::code_generation),
-                .has_one_open_size = true,
                 .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
 
@@ -71,6 +70,14 @@ class HalideTarget : public Target {
     const bool lacks_f64 = !device.features.has_f64 && uses_f64(*canonical);
     return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
                      : Support::supported();
+  }
+
+  /// Regions with one open size run the kernels of one item for each, which is as fast as fixed sizes. Code
+  /// for open sizes takes the other nodes, and all where there are several.
+  bool wants_one_open_size(const Graph& graph, NodeId node) const override {
+    const Graph alone = node_alone(graph, node);
+    if (!has_open_sizes(alone) || !split_items(alone)) return false;
+    return graph.open_sizes.size() == 1 || !canonicalize(alone);
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
@@ -89,18 +96,22 @@ class HalideTarget : public Target {
       here.timed_on = device.name;
       if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
     }
-    if (!has_open_sizes(region)) return compile_region(region, emitter_, here, {}, kernel_device(device));
-    const ItemRegion items = TRY(with_context(split_items(region), "halide"));
-    return compile_region(items.item, emitter_, here, {.input_moves = &items.input_moves},
-                          kernel_device(device));
+    if (has_open_sizes(region))
+      if (const Result<ItemRegion> items = split_items(region))
+        return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
+                              kernel_device(device));
+    return compile_region(region, emitter_, here, {}, kernel_device(device));
   }
 
  private:
-  /// Supports nodes that compute one item after the other.
+  /// Supports nodes that have code for open sizes, or compute one item after the other.
   static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
     if (device.kind != "cpu") return Support::refused("sizes must be numbers on a device");
+    const Result<Graph> open = canonicalize(node);
+    if (open) return Support::supported();
     const Result<ItemRegion> items = split_items(node);
-    if (!items) return Support::refused("open sizes: " + items.error().message);
+    if (!items)
+      return Support::refused(fmt::format("open sizes: {}; {}", open.error().message, items.error().message));
     const Result<Graph> one = canonicalize(items->item);
     return one ? Support::supported() : Support::refused(one.error().message);
   }

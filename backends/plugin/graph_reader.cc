@@ -97,7 +97,7 @@ const GraphReader::ValueSizes& GraphReader::sizes_of(size_t value) {
   if (!is_new || !shape) return made;
   for (const Dim& dim : *shape) {
     made.sizes.push_back(dim.is_number() ? dim.number() : -1);
-    made.texts.push_back(dim.print([](const std::string& symbol) { return symbol; }));
+    made.texts.push_back(dim.print());
   }
   for (const std::string& text : made.texts) made.pointers.push_back(text.c_str());
   return made;

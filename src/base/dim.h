@@ -73,8 +73,10 @@ class Dim {
   friend bool provably_greater(const Dim& a, const Dim& b);
   friend bool provably_nonnegative(const Dim& a);
 
-  /// Prints "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)" or "?", with symbols by `print_symbol`.
-  std::string print(const std::function<std::string(const std::string&)>& print_symbol) const;
+  /// Prints "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)" or "?", with symbols by `print_symbol`, else
+  /// as they are.
+  std::string print(
+      const std::function<std::string(const std::string&)>& print_symbol = std::identity()) const;
 
  private:
   enum class Kind : uint8_t { unknown, number, expression };

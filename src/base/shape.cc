@@ -74,7 +74,7 @@ std::string print_shape(const SymbolicShape& shape) {
   std::string text = "[";
   for (const Dim& dim : shape) {
     if (text.size() > 1) text += ',';
-    text += dim.print(std::identity());
+    text += dim.print();
   }
   return text + "]";
 }

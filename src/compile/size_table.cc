@@ -1,5 +1,7 @@
 #include "compile/size_table.h"
 
+#include "base/postfix_size.h"
+
 namespace intarsia {
 
 SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : function_(function) {
@@ -19,15 +21,13 @@ SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : function_(f
 uint32_t SizeTable::add(const Dim& size) {
   if (size.is_number() || !size.is_known()) return 0;
   auto entry = std::make_unique<fbs::SizeT>();
-  entry->text = size.print([](const std::string& symbol) { return symbol; });
+  entry->text = size.print();
   const auto [known, is_new] =
       known_.try_emplace(entry->text, static_cast<uint32_t>(function_.sizes.size() + 1));
   if (!is_new) return known->second;
-  for (const SizePart& part : size.postfix()) {
-    entry->ops.push_back(static_cast<fbs::SizeOp>(part.kind));
-    if (part.kind == SizePart::Kind::number) entry->operands.push_back(part.number);
-    if (part.kind == SizePart::Kind::symbol) entry->operands.push_back(numbers_.at(part.symbol));
-  }
+  PostfixSize postfix = to_postfix(size, [&](const std::string& symbol) { return numbers_.at(symbol); });
+  for (uint8_t op : postfix.ops) entry->ops.push_back(static_cast<fbs::SizeOp>(op));
+  entry->operands = std::move(postfix.operands);
   function_.sizes.push_back(std::move(entry));
   return known->second;
 }

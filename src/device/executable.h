@@ -44,6 +44,12 @@ struct OperatorTime {
   int64_t nanoseconds = 0;
 };
 
+/// Names of open sizes, and their values in a run.
+struct OpenSizes {
+  std::span<const std::string> names;
+  std::span<const int64_t> sizes;  // as many as there are names
+};
+
 struct RunContext {
   std::span<const Input> inputs;
   std::span<Output> outputs;
@@ -54,6 +60,7 @@ struct RunContext {
   std::byte* scratch = nullptr;      // Executable::scratch_bytes(), 64-byte aligned; null: none
   bool is_profile = false;  // profiling (needs trace): a framework also reports its operators, in extra runs
   Launcher* launcher = nullptr;  // launcher for code compiled for the device; null: the device is the host
+  OpenSizes open_sizes = {};     // sizes of the program's inputs in this run
 };
 
 /// Loaded region, ready to run. Immutable: N threads may run it at once, each with its own context.

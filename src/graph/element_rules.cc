@@ -275,6 +275,25 @@ bool can_have_elements(const ValueType& type, size_t count) {
          element_count(*shape) == static_cast<int64_t>(count);
 }
 
+namespace {
+
+template <typename T>
+Tensor to_tensor(const ValueType& type, const Shape& numbers) {
+  Tensor tensor(type.dtype, *type.fixed_shape());
+  std::ranges::transform(numbers, tensor.as<T>().begin(),
+                         [](int64_t number) { return static_cast<T>(number); });
+  return tensor;
+}
+
+}  // namespace
+
+std::optional<Tensor> tensor_of_elements(const ValueType& type) {
+  const std::optional<Shape> numbers = type.elements ? static_shape(*type.elements) : std::nullopt;
+  if (!numbers) return std::nullopt;
+  if (type.dtype == DType::i64) return to_tensor<int64_t>(type, *numbers);
+  return type.dtype == DType::i32 ? to_tensor<int32_t>(type, *numbers) : to_tensor<bool>(type, *numbers);
+}
+
 void infer_elements(Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty()) return;
   if (node.op == "Split") return split_elements(graph, node);

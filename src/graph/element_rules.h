@@ -9,6 +9,9 @@ namespace intarsia {
 /// that size.
 bool can_have_elements(const ValueType& type, size_t count);
 
+/// Returns the value whose elements are known as numbers; nullopt if one is not.
+std::optional<Tensor> tensor_of_elements(const ValueType& type);
+
 /// Sets the elements of a node's outputs, whose types are known, as far as its inputs' types and elements
 /// determine them.
 ///   %s = Shape(%x : f32[batch,3]); %n = Gather(%s, 0)   ->   %s : i64[2]<batch,3>, %n : i64[]<batch>

@@ -106,7 +106,7 @@ void write_shape(pbf_writer message, const SymbolicShape& shape) {
     if (dim.is_number())
       entry.add_int64(onnx::dimension::value, dim.number());
     else
-      entry.add_string(onnx::dimension::param, dim.print([](const std::string& symbol) { return symbol; }));
+      entry.add_string(onnx::dimension::param, dim.print());
   }
 }
 

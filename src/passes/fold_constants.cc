@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/element_rules.h"
 #include "graph/op_table.h"
 #include "translate/translate_node.h"
 
@@ -60,27 +61,11 @@ std::shared_ptr<const FoldedNode> remember_quantized(const Graph& graph, const N
   return std::make_shared<const FoldedNode>(std::move(folded));
 }
 
-template <typename T>
-Tensor tensor_of(const ValueType& type, const Shape& numbers) {
-  Tensor tensor(type.dtype, *type.fixed_shape());
-  std::ranges::transform(numbers, tensor.as<T>().begin(),
-                         [](int64_t number) { return static_cast<T>(number); });
-  return tensor;
-}
-
-/// Returns a value that is computed from sizes, if all these are numbers.
-std::optional<Tensor> value_of_sizes(const ValueType& type) {
-  const std::optional<Shape> numbers = type.elements ? static_shape(*type.elements) : std::nullopt;
-  if (!numbers) return std::nullopt;
-  if (type.dtype == DType::i64) return tensor_of<int64_t>(type, *numbers);
-  return type.dtype == DType::i32 ? tensor_of<int32_t>(type, *numbers) : tensor_of<bool>(type, *numbers);
-}
-
 /// Returns all outputs of a node from the types alone.
 std::optional<std::vector<Tensor>> outputs_of_sizes(const Graph& graph, const Node& node) {
   std::vector<Tensor> outputs;
   for (ValueId id : node.outputs) {
-    std::optional<Tensor> value = id == no_value ? std::nullopt : value_of_sizes(graph.value(id).type);
+    std::optional<Tensor> value = id == no_value ? std::nullopt : tensor_of_elements(graph.value(id).type);
     if (!value) return std::nullopt;
     outputs.push_back(std::move(*value));
   }

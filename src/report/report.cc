@@ -22,8 +22,7 @@ Json shape_json(const std::optional<SymbolicShape>& shape) {
     if (size.is_number())
       sizes.push_back(size.number());
     else
-      sizes.push_back(size.is_known() ? Json(size.print([](const std::string& symbol) { return symbol; }))
-                                      : Json(nullptr));
+      sizes.push_back(size.is_known() ? Json(size.print()) : Json(nullptr));
   }
   return sizes;
 }

@@ -27,6 +27,9 @@ class ArgumentBinder {
   /// directly.
   Status hand_over(std::span<NamedTensor> outputs);
 
+  /// Returns the open sizes of the current run, at the same place in all runs.
+  OpenSizes open_sizes() const { return sizes_.sizes(); }
+
  private:
   /// Inputs or outputs: which values they are and, during a run, which of them were given.
   struct Side {

@@ -9,7 +9,9 @@
 namespace intarsia {
 
 SizeBinder::SizeBinder(const fbs::FunctionT& function)
-    : function_(function), sizes_(function.symbols.size(), unknown), told_by_(function.symbols.size()) {}
+    : function_(function), sizes_(function.symbols.size(), unknown), told_by_(function.symbols.size()) {
+  for (const auto& symbol : function.symbols) names_.push_back(symbol->name);
+}
 
 void SizeBinder::start() { std::ranges::fill(sizes_, unknown); }
 

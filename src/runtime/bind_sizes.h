@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/shape.h"
+#include "device/executable.h"
 #include "program/program.h"
 
 namespace intarsia {
@@ -16,6 +17,8 @@ class SizeBinder {
   explicit SizeBinder(const fbs::FunctionT& function);
 
   bool has_symbols() const { return !sizes_.empty(); }
+  /// Returns the sizes of the current run, at the same place in all runs.
+  OpenSizes sizes() const { return {names_, sizes_}; }
   /// Forgets the sizes of the last run.
   void start();
   /// Takes the sizes that an input tells. Error: one is out of its range.
@@ -28,6 +31,7 @@ class SizeBinder {
 
   static constexpr int64_t unknown = -1;
   const fbs::FunctionT& function_;
+  std::vector<std::string> names_;           // by symbol
   std::vector<int64_t> sizes_;               // by symbol
   std::vector<const fbs::ValueT*> told_by_;  // input that told it, by symbol
 };

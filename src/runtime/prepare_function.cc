@@ -37,8 +37,8 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
   }
   inputs_.reserve(inputs);
   outputs_.reserve(outputs);
-  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i);
   binder_ = std::make_unique<ArgumentBinder>(function, values_);
+  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i);
   prepare_tasks(schedule_steps(program, function));
   share_threads();
 }
@@ -103,7 +103,8 @@ void PreparedFunction::prepare_run(PreparedStep& step, const fbs::StepT& about) 
   step.context = RunContext{.inputs = {first_input, about.inputs.size()},
                             .outputs = {first_output, about.outputs.size()},
                             .workspace = static_cast<std::byte*>(program_.spaces[space]->address(workspace)),
-                            .workspace_place = workspace};
+                            .workspace_place = workspace,
+                            .open_sizes = binder_->open_sizes()};
 }
 
 /// Makes tasks of the steps where they overlap.

@@ -17,6 +17,9 @@ class ForwardingTarget : public Target {
   Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const override {
     return target_.supports(graph, node, device);
   }
+  bool wants_one_open_size(const Graph& graph, NodeId node) const override {
+    return target_.wants_one_open_size(graph, node);
+  }
   Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
     return target_.groups(graph, device);
   }

@@ -109,9 +109,6 @@ struct TargetInfo {
   /// Whether all its regions in a process share one thread pool, pinned to one core set
   /// (base/threads/pool_cores.h).
   bool has_one_pool = false;
-  /// Whether the values of a region have one open size at most: nodes with several, or with none, are in
-  /// regions of their own.
-  bool has_one_open_size = false;
   /// Whether its kernels are the user's own, so that nodes stay with it even if another backend is faster.
   bool is_users_own = false;
   /// Whether it is written for readability, not speed: it gets only nodes that no other backend takes.
@@ -148,6 +145,12 @@ class Target {
   virtual bool hands_over(const ValueType& type) const { return !type.opaque; }
   /// Checks whether it can compile the node for `device`, which is of one of its kinds.
   virtual Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const = 0;
+  /// (optional) Checks whether a supported node goes only in regions whose values have one open size, that of
+  /// its outputs.
+  virtual bool wants_one_open_size(const Graph& graph, NodeId node) const {
+    (void)graph, (void)node;
+    return false;
+  }
   /// (optional) Returns groups of nodes that move only together between devices: the group number of each
   /// node, or `no_group`; empty if there are no groups.
   virtual Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const {

@@ -14,7 +14,8 @@ namespace {
 
 class OneOpenSizeTarget : public FakeTarget {
  public:
-  OneOpenSizeTarget() : FakeTarget("one", {}) { info_.has_one_open_size = true; }
+  OneOpenSizeTarget() : FakeTarget("one", {}) {}
+  bool wants_one_open_size(const Graph&, NodeId) const override { return true; }
 };
 
 /// Returns the regions that the targets make of the nodes, as "a b | c".

@@ -240,7 +240,9 @@ Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor
   return outputs;
 }
 
-Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>& inputs, bool at_end) const {
+Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>& inputs, bool at_end,
+                                                      const std::vector<Shape>& shapes,
+                                                      ThreadTeam* threads) const {
   std::vector<Input> from;
   std::vector<Output> to;
   std::vector<Tensor> outputs;
@@ -249,9 +251,9 @@ Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>&
     std::memcpy(memory.get(), input.data(), input.bytes());
     from.push_back({TensorView{memory.get(), input.dtype(), input.shape()}, memory});
   }
-  for (ValueId output : graph_.outputs) {
-    const ValueType& type = graph_.value(output).type;
-    TensorView view{nullptr, type.dtype, *type.fixed_shape()};
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    const ValueType& type = graph_.value(graph_.outputs[i]).type;
+    TensorView view{nullptr, type.dtype, shapes.empty() ? *type.fixed_shape() : shapes[i]};
     std::shared_ptr<void> memory = guarded_memory(view.bytes(), at_end);
     view.data = memory.get();
     outputs.emplace_back(view, memory);
@@ -259,7 +261,7 @@ Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>&
   }
   // Guard pages also surround the workspace: it is one buffer to its owner, and nothing may lie beyond it.
   std::shared_ptr<void> workspace = guarded_memory(region_.workspace_bytes, at_end);
-  TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), nullptr}));
+  TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), threads}));
   return outputs;
 }
 

@@ -44,8 +44,10 @@ class LoadedRegion {
       halide::KernelDevice kernels = halide::KernelDevice::opencl);
   ~LoadedRegion();
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const;
-  /// Runs the region with inputs and outputs between guard pages.
-  Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end) const;
+  /// Runs the region with inputs and outputs between guard pages. `outputs`: their shapes if sizes are open.
+  Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end,
+                                          const std::vector<Shape>& outputs = {},
+                                          ThreadTeam* threads = nullptr) const;
   Result<std::vector<Tensor>> run_on_device(const std::vector<Tensor>& inputs) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }

@@ -12,6 +12,7 @@
 
 #include "backends/halide/abi/kernel_device.h"
 #include "base/dtype.h"
+#include "base/postfix_size.h"
 #include "base/result.h"
 
 namespace intarsia::halide {
@@ -35,6 +36,31 @@ inline std::string symbol_ending(std::span<const ArgumentForm> arguments,
     numbers.insert(numbers.end(), argument.strides.begin(), argument.strides.end());
   }
   return fmt::format("_{:016x}_argv", XXH3_64bits(numbers.data(), numbers.size() * sizeof(int32_t)));
+}
+
+/// Properties of an argument of code for open sizes: sizes are expressions over the kernel's symbols.
+struct OpenArgumentForm {
+  DType dtype = DType::undefined;
+  std::vector<PostfixSize> extents, strides;
+};
+
+/// Returns the same for code that takes open sizes, `symbols` of them, as numbers after its inputs.
+inline std::string symbol_ending(size_t symbols, std::span<const OpenArgumentForm> arguments) {
+  std::vector<int64_t> numbers{static_cast<int64_t>(symbols)};
+  const auto add = [&](const std::vector<PostfixSize>& sizes) {
+    for (const PostfixSize& size : sizes) {
+      numbers.push_back(static_cast<int64_t>(size.ops.size()));
+      numbers.insert(numbers.end(), size.ops.begin(), size.ops.end());
+      numbers.insert(numbers.end(), size.operands.begin(), size.operands.end());
+    }
+  };
+  for (const OpenArgumentForm& argument : arguments) {
+    numbers.push_back(static_cast<int64_t>(argument.dtype));
+    numbers.push_back(static_cast<int64_t>(argument.extents.size()));
+    add(argument.extents);
+    add(argument.strides);
+  }
+  return fmt::format("_open_{:016x}_argv", XXH3_64bits(numbers.data(), numbers.size() * sizeof(int64_t)));
 }
 
 }  // namespace intarsia::halide

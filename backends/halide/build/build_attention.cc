@@ -22,13 +22,15 @@ class AttentionBuilder {
   explicit AttentionBuilder(KernelBuilder& b)
       : b_(b),
         nodes_(b.kernel().attention().nodes),
-        sizes_(attention_sizes(b.body(), nodes_)),
+        sizes_(attention_sizes(b.kernel().with_typical_sizes().body, nodes_)),
         schedule_(b.kernel().attention().schedule) {
-    const Shape out = b.shape(b.anchor().outputs[0]);
+    const SymbolicShape& out = b.sizes(b.anchor().outputs[0]);
     batch_extents_.assign(out.begin(), out.end() - 2);
+    rows_ = out[out.size() - 2];
+    keys_ = b.sizes(node(nodes_.scores).outputs[0]).back();
     batch_ = make_vars(batch_extents_.size(), "n");
     panel_ = schedule_.scores.panel, lanes_ = schedule_.scores.lanes;
-    panels_ = (sizes_.keys + panel_ - 1) / panel_;
+    panels_ = ceil_div(keys_, panel_);
   }
 
   BuiltKernel build() {
@@ -40,7 +42,6 @@ class AttentionBuilder {
     schedule_product(acc_, out_, schedule_.product, c_, values_sum_);
     schedule_scores();
     schedule_rows();
-    parallelize();
     return b_.finish(out_, b_.output());
   }
 
@@ -62,17 +63,23 @@ class AttentionBuilder {
 
   void multiply_by_keys() {
     const Node& product = node(nodes_.scores);
-    const Expr key = Halide::min(Halide::likely(co_ * as_int(panel_) + ci_), as_int(sizes_.keys - 1));
+    const Expr key = Halide::min(Halide::likely(co_ * as_int(panel_) + ci_), b_.size(keys_ - 1));
     pack_(with_batch<Var>({ci_, k_, co_})) = matrix(product.inputs[1], k_, key);
     scores_sum_ = RDom(0, as_int(sizes_.depth), "r");
     scores_acc_(with_batch<Var>({ci_, x_, co_})) = 0.0f;
     scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
-        pack_(with_batch<Expr>({ci_, scores_sum_, co_})) * matrix(product.inputs[0], x_, scores_sum_);
+        pack_(with_batch<Expr>({ci_, scores_sum_, co_})) * matrix(product.inputs[0], query(), scores_sum_);
     Exprs at = to_exprs(batch_);
-    at.insert(at.end(), {x_, key});
+    at.insert(at.end(), {query(), key});
     const NodeId last = nodes_.between.empty() ? nodes_.scores : nodes_.between.back();
     scores_(with_batch<Var>({ci_, co_, x_})) = b_.value_after(
         nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
+  }
+
+  /// Returns the row that scores are computed of: where the number of rows is open, the last tile is filled
+  /// up with copies of the last one.
+  Expr query() const {
+    return rows_.is_number() ? Expr(x_) : Halide::min(Halide::likely(x_), b_.size(rows_ - 1));
   }
 
   /// Combines the upper half of the lanes with the lower one, repeatedly, until one lane is left.
@@ -92,7 +99,7 @@ class AttentionBuilder {
     auto larger_number = [](const Expr& a, const Expr& b) {
       return strictly({a, b}, [](const Exprs& in) { return Halide::max(in[0], in[1]); });
     };
-    RDom r(0, as_int(panel_ / lanes_), 0, as_int(panels_), "r");
+    RDom r(0, as_int(panel_ / lanes_), 0, b_.size(panels_), "r");
     Func partial("largest");
     partial(with_batch<Var>({ci_, x_})) = least_of(Halide::Float(32));
     partial(with_batch<Var>({ci_, x_})) =
@@ -116,8 +123,8 @@ class AttentionBuilder {
     const Expr shifted = build_elementwise(node(nodes_.shifted), {score, largest}, Halide::Float(32));
     const Expr exponent = build_elementwise(node(nodes_.exponents), {shifted}, Halide::Float(32));
     exponents_(with_batch<Var>({j_, x_})) =
-        Halide::select(j_ < as_int(sizes_.keys), Halide::likely(exponent), 0.0f);
-    RDom r(0, as_int(panels_ * panel_ / lanes_), "r");
+        Halide::select(j_ < b_.size(keys_), Halide::likely(exponent), 0.0f);
+    RDom r(0, b_.size(panels_ * (panel_ / lanes_)), "r");
     Func partial("sum");
     partial(with_batch<Var>({ci_, x_})) = 0.0f;
     partial(with_batch<Var>({ci_, x_})) += exponents_(with_batch<Expr>({r * as_int(lanes_) + ci_, x_}));
@@ -129,27 +136,41 @@ class AttentionBuilder {
   }
 
   void multiply_by_values() {
-    values_sum_ = RDom(0, as_int(sizes_.keys), "r");
+    values_sum_ = RDom(0, b_.size(keys_), "r");
     acc_(with_batch<Var>({c_, x_})) = 0.0f;
     acc_(with_batch<Var>({c_, x_})) +=
         matrix(b_.anchor().inputs[1], values_sum_, c_) * exponents_(with_batch<Expr>({values_sum_, x_}));
-    const Expr value = strictly({acc_(with_batch<Expr>({c_, x_})), inverse_(with_batch<Expr>({x_}))},
-                                [](const Exprs& in) { return in[0] * in[1]; });
+    Expr value = strictly({acc_(with_batch<Expr>({c_, x_})), inverse_(with_batch<Expr>({x_}))},
+                          [](const Exprs& in) { return in[0] * in[1]; });
+    // Without keys a sum is 0, and its inverse infinite.
+    if (!keys_.is_number()) value = Halide::select(b_.size(keys_) > 0, value, 0.0f);
     std::vector<Var> index = batch_;
     index.insert(index.end(), {x_, c_});
     out_(index) = b_.result_at(to_exprs(index), value);
   }
 
   void schedule_output() {
+    const int64_t tile = schedule_.product.pixels;
+    if (rows_.is_number()) return schedule_blocks(out_, as_int(schedule_.rows), tile);
+    // Blocks have nearly as many rows each, so at least half of the limit, which is a tile or more.
+    const Expr all = b_.size(rows_), most = as_int(std::max(schedule_.rows, 2 * tile));
+    const Expr blocks = (all + most - 1) / most, rows = (all + blocks - 1) / blocks;
+    if (tile > 1) schedule_blocks(out_.specialize(all >= as_int(tile)), rows, tile);
+    schedule_blocks(out_, rows, 1);
+  }
+
+  /// Schedules blocks of rows, in tiles.
+  void schedule_blocks(Halide::Stage out, const Expr& rows, int64_t tile_rows) {
     const ContractionTile& tile = schedule_.product;
-    out_.split(x_, block_, rest_, as_int(schedule_.rows), TailStrategy::ShiftInwards)
-        .split(rest_, xo_, xi_, as_int(tile.pixels), TailStrategy::ShiftInwards)
+    out.split(x_, block_, rest_, rows, TailStrategy::ShiftInwards)
+        .split(rest_, xo_, xi_, as_int(tile_rows), TailStrategy::ShiftInwards)
         .split(c_, co_, ci_, as_int(tile.panel), TailStrategy::ShiftInwards);
     std::vector<VarOrRVar> order{ci_, xi_, xo_, co_, block_};
     order.insert(order.end(), batch_.rbegin(), batch_.rend());
     // The last block starts earlier; separate code for it would be as long again.
-    out_.reorder(order).unroll(xi_).partition(block_, Halide::Partition::Never);
-    vectorize_lanes(out_, ci_, tile);
+    out.reorder(order).unroll(xi_).partition(block_, Halide::Partition::Never);
+    vectorize_lanes(out, ci_, tile);
+    parallelize(out);
   }
 
   static void vectorize_lanes(Halide::Stage stage, const Var& lane, const ContractionTile& tile) {
@@ -168,10 +189,11 @@ class AttentionBuilder {
   void schedule_scores() {
     const ContractionTile& tile = schedule_.scores;
     // An odd number of panels per row: rows a power of two apart would evict each other from the cache.
-    scores_.compute_at(out_, block_)
-        .align_storage(co_, as_int(panels_ | 1))
-        .bound_extent(ci_, as_int(panel_))
-        .split(x_, xo_, xi_, as_int(tile.pixels), TailStrategy::ShiftInwards)
+    scores_.compute_at(out_, block_).bound_extent(ci_, as_int(panel_));
+    if (panels_.is_number()) scores_.align_storage(co_, as_int(panels_.number() | 1));
+    scores_
+        .split(x_, xo_, xi_, as_int(tile.pixels),
+               rows_.is_number() ? TailStrategy::ShiftInwards : TailStrategy::RoundUp)
         .reorder(ci_, xi_, xo_, co_)
         .unroll(xi_);
     vectorize_lanes(scores_, ci_, tile);
@@ -191,30 +213,31 @@ class AttentionBuilder {
   }
 
   void schedule_rows() {
-    exponents_.compute_at(out_, block_)
-        .align_storage(j_, as_int((panels_ | 1) * panel_))
-        .split(j_, co_, ci_, as_int(panel_));
+    exponents_.compute_at(out_, block_);
+    if (panels_.is_number()) exponents_.align_storage(j_, as_int((panels_.number() | 1) * panel_));
+    exponents_.split(j_, co_, ci_, as_int(panel_));
     vectorize_lanes(exponents_, ci_, schedule_.scores);
     for (Func f : of_row_) f.compute_at(out_, block_);
   }
 
-  void parallelize() {
+  void parallelize(Halide::Stage out) const {
     const int64_t work = sizes_.batch * sizes_.rows * sizes_.keys * (sizes_.depth + sizes_.channels);
     if (b_.kernel().threads < 2 || work < min_work_for_threads) return;
-    for (size_t i = 0; i < batch_.size(); ++i)
-      if (batch_extents_[i] >= b_.kernel().threads) {
-        out_.parallel(batch_[i]);
-        return;
-      }
-    out_.parallel(block_);
+    for (size_t i = 0; i < batch_.size(); ++i) {
+      if (typical(batch_extents_[i]) < b_.kernel().threads) continue;
+      out.parallel(batch_[i]);
+      if (batch_extents_[i].is_number()) return;
+    }
+    out.parallel(block_);
   }
 
   KernelBuilder& b_;
   AttentionNodes nodes_;
-  AttentionSizes sizes_;
+  AttentionSizes sizes_;  // typical ones where sizes are open
   AttentionSchedule schedule_;
-  Shape batch_extents_;
-  int64_t panel_, lanes_, panels_;
+  SymbolicShape batch_extents_;
+  Dim rows_, keys_, panels_;
+  int64_t panel_, lanes_;
 
   // Variables: lane, panel, step along the depth; row; key; channel.
   Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"};

@@ -14,7 +14,7 @@ class ContractionBuilder {
       : b_(b),
         node_(b.anchor()),
         conv_(op_of(node_) == CoreOp::conv),
-        out_shape_(b.shape(node_.outputs[0])) {}
+        out_sizes_(b.sizes(node_.outputs[0])) {}
 
   BuiltKernel build() {
     set_sizes();
@@ -30,32 +30,32 @@ class ContractionBuilder {
 
  private:
   void set_sizes() {
-    size_t rank = out_shape_.size();
+    size_t rank = out_sizes_.size();
     ContractionParts& p = parts_;
     p.threads = b_.kernel().threads;
-    Shape weights = b_.shape(node_.inputs[1]);
+    const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
-    int64_t channels = (conv_ ? out_shape_[1] : out_shape_.back()) / group;
+    const Dim channels = conv_ ? Dim(out_sizes_[1].number() / group) : out_sizes_.back();
     if (conv_) {
-      p.batch_extents = {out_shape_[0]};
-      p.pixel_extents.assign(out_shape_.begin() + 2, out_shape_.end());
+      p.batch_extents = {out_sizes_[0]};
+      p.pixel_extents.assign(out_sizes_.begin() + 2, out_sizes_.end());
       kernel_.assign(rank - 2, 1);
       bool packed = b_.kernel().contraction().packing.panel > 0;
-      for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2];
+      for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2].number();
       depth_ = packed ? weights[rank] : weights[1];
     } else {
-      p.batch_extents.assign(out_shape_.begin(), out_shape_.end() - 2);
-      p.pixel_extents = {out_shape_[rank - 2]};
-      depth_ = b_.shape(node_.inputs[0]).back();
+      p.batch_extents.assign(out_sizes_.begin(), out_sizes_.end() - 2);
+      p.pixel_extents = {out_sizes_[rank - 2]};
+      depth_ = b_.sizes(node_.inputs[0]).back();
     }
     int bytes = b_.type(node_.outputs[0]).bytes();
     p.tile = b_.kernel().contraction().schedule.tile;
     p.threads_share_rows = b_.kernel().contraction().schedule.threads_share_rows;
     p.group = group;
     p.channels = channels;
-    p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
+    p.panels = ceil_div(channels, p.tile.panel);
     p.depth = depth_ * group;
-    p.depth_bytes = p.depth * bytes;
+    p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
     for (int64_t taps : kernel_) p.taps *= taps;
     p.name_vars();
@@ -63,7 +63,7 @@ class ContractionBuilder {
 
   /// Returns the reduction's domain: channels innermost, then the taps from the last axis to the first.
   Halide::Region reduction_domain() const {
-    Halide::Region region{{0, as_int(depth_)}};
+    Halide::Region region{{0, b_.size(depth_)}};
     for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
     return region;
   }
@@ -93,10 +93,11 @@ class ContractionBuilder {
     const ContractionParts& p = parts_;
     const int items = b_.isa().group_items;
     if (items == 1 || b_.kernel().contraction().packing.panel == 0 || !p.tile.exact) return false;
-    const int64_t width = p.pixel_extents.back();
-    const int64_t tiles =
-        element_count(p.pixel_extents) / width * ((width + p.tile.pixels - 1) / p.tile.pixels);
-    return tiles >= items && depth_ * p.taps * p.tile.panel * b_.type(node_.inputs[1]).bytes() <= most_bytes;
+    const Shape pixels = fixed_sizes(p.pixel_extents);
+    const int64_t width = pixels.back();
+    const int64_t tiles = element_count(pixels) / width * ((width + p.tile.pixels - 1) / p.tile.pixels);
+    return tiles >= items &&
+           depth_.number() * p.taps * p.tile.panel * b_.type(node_.inputs[1]).bytes() <= most_bytes;
   }
 
   Expr shared_weight(const Operand& from, const RDom& r) {
@@ -122,14 +123,14 @@ class ContractionBuilder {
   /// Reads weights that are computed at run time, without a copy.
   Expr weight_in_place(const RDom& r) {
     if (!conv_) return matrix_element(1, {r[0], channel()});
-    Exprs at{parts_.group > 1 ? parts_.g * as_int(parts_.channels) + channel() : channel(), r[0]};
+    Exprs at{parts_.group > 1 ? parts_.g * b_.size(parts_.channels) + channel() : channel(), r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
     return b_.operand(node_.inputs[1]).at(at);
   }
 
   /// Returns the panel that acc's arguments name; where panels do not divide the channels, the only panel,
   /// which has all channels.
-  Expr panel() const { return parts_.tile.exact ? Expr(parts_.co) : Expr(0); }
+  Expr panel() const { return parts_.has_panels() ? Expr(parts_.co) : Expr(0); }
 
   /// Returns the channel within its group that acc's arguments name.
   Expr channel() const { return panel() * as_int(parts_.tile.panel) + parts_.ci; }
@@ -142,7 +143,7 @@ class ContractionBuilder {
     index.insert(index.end(), taps.begin(), taps.end());
     index.push_back(parts_.co);
     index.push_back(parts_.g);
-    Exprs at{parts_.g * as_int(parts_.channels) + parts_.co * as_int(parts_.tile.panel) + parts_.ci, c};
+    Exprs at{parts_.g * b_.size(parts_.channels) + parts_.co * as_int(parts_.tile.panel) + parts_.ci, c};
     at.insert(at.end(), taps.begin(), taps.end());
     pack(index) = b_.operand(node_.inputs[1]).at(at);
     pack.compute_root();
@@ -161,12 +162,15 @@ class ContractionBuilder {
 
   /// Reads a matrix computed at run time: as it is if its rows are dense, else packed per batch element.
   Expr staged_matrix(const RDom& r) {
-    if (matrix_stride(0) == 1) return matrix_element(1, {r[0], channel()});
+    const bool is_open = !parts_.channels.is_number();
+    if (matrix_stride(0) == 1 && !is_open) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
     Var k("k");
     std::vector<Var> index{parts_.ci, k, parts_.co};
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
-    pack(index) = matrix_element(1, {k, parts_.co * as_int(parts_.tile.panel) + parts_.ci});
+    Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
+    if (is_open) column = Halide::min(Halide::likely(column), b_.size(parts_.channels) - 1);
+    pack(index) = matrix_element(1, {k, column});
     parts_.pack = pack;
     parts_.pack_index = k;
     parts_.pack_reads_along_depth = matrix_stride(1) == 1;
@@ -176,9 +180,9 @@ class ContractionBuilder {
   }
 
   /// Returns the stride of the second matrix along its last axis (0) or the one before (1).
-  int64_t matrix_stride(size_t axis_from_end) const {
+  Dim matrix_stride(size_t axis_from_end) const {
     for (size_t i = 0; i < b_.body().inputs.size(); ++i) {
-      const Shape& strides = b_.input(i).strides;
+      const SymbolicShape& strides = b_.input(i).strides;
       if (b_.body().inputs[i] == node_.inputs[1]) return strides[strides.size() - 1 - axis_from_end];
     }
     return 0;
@@ -187,7 +191,7 @@ class ContractionBuilder {
   Expr input(const RDom& r) {
     if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
-    Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
+    Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * b_.size(depth_) + r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
     StagedInput staged = conv_input(b_, node_, kernel_);
@@ -212,7 +216,11 @@ class ContractionBuilder {
     Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);
     Exprs from = to_exprs(p.inner_first());
     if (!p.tile.exact) from[0] = p.channel;
-    if (p.group > 1) channel = p.g * as_int(p.channels) + channel;
+    if (!p.tile.exact && p.has_panels()) {
+      from[0] = p.channel % as_int(p.tile.panel);
+      from[1 + p.pixels.size()] = p.channel / as_int(p.tile.panel);
+    }
+    if (p.group > 1) channel = p.g * b_.size(p.channels) + channel;
     Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
     p.out = Func("out");
     p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, p.acc(from)));
@@ -220,28 +228,30 @@ class ContractionBuilder {
     return b_.finish(p.out, seen_argument());
   }
 
-  FixedArgument seen_argument() const {
-    const FixedArgument& from = b_.output();
+  Argument seen_argument() const {
+    const Argument& from = b_.output();
     const ContractionParts& p = parts_;
     size_t rank = from.shape.size(), channel = conv_ ? 1 : rank - 1;
-    FixedArgument to{from.dtype, {}, {}};
-    auto push = [&](int64_t size, int64_t stride) { to.shape.push_back(size), to.strides.push_back(stride); };
+    Argument to{from.dtype, {}, {}};
+    auto push = [&](const Dim& size, const Dim& stride) {
+      to.shape.push_back(size), to.strides.push_back(stride);
+    };
     for (size_t i = 0; i < p.batch.size(); ++i) push(from.shape[i], from.strides[i]);
-    int64_t step = from.strides[channel];
+    const Dim& step = from.strides[channel];
     if (p.group > 1) push(p.group, step * p.channels);
     if (p.tile.exact) push(p.panels, step * p.tile.panel);
     for (size_t i = 0; i < p.pixels.size(); ++i)
       push(p.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
-    push(p.tile.exact ? p.tile.panel : p.channels, step);
+    push(p.tile.exact ? Dim(p.tile.panel) : p.channels, step);
     return to;
   }
 
   KernelBuilder& b_;
   const Node& node_;
   bool conv_;
-  Shape out_shape_;
+  SymbolicShape out_sizes_;
   Shape kernel_;
-  int64_t depth_ = 1;
+  Dim depth_ = 1;
   ContractionParts parts_;
 };
 

@@ -21,6 +21,28 @@ Expr scalar_expr(const Tensor& tensor) {
 /// its last, which OpenCL C does not have. With the caller's stride it loads element by element.
 bool becomes_wide(int64_t stride) { return stride > 1 && stride < 16; }
 
+/// Computes an operation of a size; floor divisions have positive divisors, for which Halide's `/` rounds
+/// down.
+Expr combine(SizePart::Kind kind, const Expr& a, const Expr& b) {
+  switch (kind) {
+    case SizePart::Kind::add:
+      return a + b;
+    case SizePart::Kind::multiply:
+      return a * b;
+    case SizePart::Kind::floor_div:
+      return a / b;
+    case SizePart::Kind::smaller:
+      return Halide::min(a, b);
+    case SizePart::Kind::larger:
+      return Halide::max(a, b);
+    case SizePart::Kind::number:
+    case SizePart::Kind::symbol:
+      break;
+  }
+  INTARSIA_CHECK(false);
+  return {};
+}
+
 /// Returns the index of the argument on the axis that tells its place (kernel_device.h).
 Expr place_of(Halide::OutputImageParam param) { return param.dim(param.dimensions() - 1).extent() - 1; }
 
@@ -107,13 +129,10 @@ int vector_factor(int64_t extent, int lanes) {
 }
 
 KernelBuilder::KernelBuilder(const Kernel& kernel)
-    : kernel_(kernel),
-      mapping_(choose_mapping(kernel)),
-      inputs_(kernel.inputs.begin(), kernel.inputs.end()),
-      output_(kernel.output),
-      operands_(kernel.body.values.size()) {
+    : kernel_(kernel), mapping_(choose_mapping(kernel)), operands_(kernel.body.values.size()) {
+  for (size_t i = 0; i < kernel.symbols; ++i) symbols_.emplace_back(symbol_name(i));
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    const FixedArgument& argument = inputs_[i];
+    const Argument& argument = kernel.inputs[i];
     const size_t rank = argument.shape.size() + (isa().is_offloaded() ? 1 : 0);
     Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(rank), fmt::format("v{}", i));
     set_dims(param, argument);
@@ -126,7 +145,8 @@ KernelBuilder::KernelBuilder(const Kernel& kernel)
   }
   for (size_t v = 0; v < kernel.body.values.size(); ++v)
     if (const auto& constant = kernel.body.values[v].constant)
-      operands_[v] = {constant->shape(), [expr = scalar_expr(*constant)](const Exprs&) { return expr; }};
+      operands_[v] = {to_symbolic(constant->shape()),
+                      [expr = scalar_expr(*constant)](const Exprs&) { return expr; }};
   compute_prologue();
 }
 
@@ -134,12 +154,33 @@ void KernelBuilder::compute_prologue() {
   if (kernel_.form != Form::contraction) return;
   for (size_t n = 0; n < static_cast<size_t>(index(kernel_.anchor)); ++n) {
     const Node& node = kernel_.body.nodes[n];
-    operand(node.outputs[0]) = {shape(node.outputs[0]), [this, &node](const Exprs& at) {
+    operand(node.outputs[0]) = {sizes(node.outputs[0]), [this, &node](const Exprs& at) {
                                   Exprs inputs;
                                   for (ValueId input : node.inputs) inputs.push_back(broadcast_at(input, at));
                                   return build_elementwise(node, inputs, type(node.outputs[0]));
                                 }};
   }
+}
+
+Expr KernelBuilder::size(const Dim& size) const {
+  if (size.is_number()) return as_int(size.number());
+  std::vector<Expr> stack;
+  for (const SizePart& part : size.postfix()) {
+    if (part.kind == SizePart::Kind::number) {
+      stack.emplace_back(as_int(part.number));
+      continue;
+    }
+    if (part.kind == SizePart::Kind::symbol) {
+      const auto symbol = std::ranges::find(symbols_, part.symbol, &Halide::Param<int>::name);
+      INTARSIA_CHECK(symbol != symbols_.end());
+      stack.emplace_back(*symbol);
+      continue;
+    }
+    const Expr b = stack.back();
+    stack.pop_back();
+    stack.back() = combine(part.kind, stack.back(), b);
+  }
+  return stack.back();
 }
 
 Halide::Type KernelBuilder::type(ValueId value) const {
@@ -192,13 +233,13 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
   return from.at(used);
 }
 
-void KernelBuilder::set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const {
+void KernelBuilder::set_dims(Halide::OutputImageParam param, const Argument& argument) const {
   const size_t rank = argument.shape.size();
   for (size_t i = 0; i < rank; ++i) {
-    const bool is_free = isa().is_offloaded() && becomes_wide(argument.strides[i]);
+    const bool is_free = isa().is_offloaded() && becomes_wide(argument.strides[i].number());
     param.dim(static_cast<int>(i))
-        .set_bounds(0, static_cast<int>(argument.shape[i]))
-        .set_stride(is_free ? Expr() : Expr(as_int(argument.strides[i])));
+        .set_bounds(0, size(argument.shape[i]))
+        .set_stride(is_free ? Expr() : size(argument.strides[i]));
   }
   if (isa().is_offloaded()) param.dim(static_cast<int>(rank)).set_min(0).set_stride(1);
 }
@@ -208,11 +249,12 @@ std::vector<Var> KernelBuilder::output_vars(std::vector<Var> vars) const {
   return vars;
 }
 
-BuiltKernel KernelBuilder::finish(Func output, FixedArgument argument) {
+BuiltKernel KernelBuilder::finish(Func output, const Argument& argument) {
   set_dims(output.output_buffer(), argument);
   if (isa().is_offloaded()) output.bound(place_, place_of(output.output_buffer()), 1);
-  BuiltKernel built{output, {}, std::move(argument)};
+  BuiltKernel built{output, {}, argument};
   built.arguments.assign(params_.begin(), params_.end());
+  built.arguments.insert(built.arguments.end(), symbols_.begin(), symbols_.end());
   return built;
 }
 

@@ -22,12 +22,12 @@ using Exprs = std::vector<Expr>;
 struct BuiltKernel {
   Func output;
   std::vector<Halide::Argument> arguments;
-  FixedArgument output_argument;
+  Argument output_argument;
 };
 
 /// Tensor whose element is found at an index with one expression per axis.
 struct Operand {
-  Shape shape;
+  SymbolicShape shape;
   std::function<Expr(const Exprs& index)> at;
 };
 
@@ -45,11 +45,16 @@ class KernelBuilder {
   const Kernel& kernel() const { return kernel_; }
   const Isa& isa() const { return kernel_.isa; }
   Mapping mapping() const { return mapping_; }
-  const FixedArgument& input(size_t i) const { return inputs_[i]; }
-  const FixedArgument& output() const { return output_; }
+  const Argument& input(size_t i) const { return kernel_.inputs[i]; }
+  const Argument& output() const { return kernel_.output; }
+  /// Returns the output of a form whose sizes are numbers.
+  FixedArgument fixed_output() const { return FixedArgument(kernel_.output); }
   const Graph& body() const { return kernel_.body; }
   const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
-  Shape shape(ValueId value) const { return *kernel_.body.value(value).type.fixed_shape(); }
+  const SymbolicShape& sizes(ValueId value) const { return sizes_of(kernel_.body, value); }
+  Shape shape(ValueId value) const { return shape_of(kernel_.body, value); }
+  /// Returns a size as the code computes it: a number, or an expression over the kernel's open sizes.
+  Expr size(const Dim& size) const;
   Halide::Type type(ValueId value) const;
   /// Returns the number of elements in a vector of the kernel's widest type.
   int lanes() const;
@@ -71,21 +76,20 @@ class KernelBuilder {
 
   /// Finishes the pipeline: `output` computes the result as the buffer stores it (see `stored`), over
   /// `argument`.
-  BuiltKernel finish(Func output, FixedArgument argument);
+  BuiltKernel finish(Func output, const Argument& argument);
 
  private:
   /// Computes the prologue of a contraction, the elementwise nodes before it, where the contraction reads it.
   void compute_prologue();
 
   /// Sets the sizes and strides of an argument, as the pipeline sees it.
-  void set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const;
+  void set_dims(Halide::OutputImageParam param, const Argument& argument) const;
 
   const Kernel& kernel_;
   const Mapping mapping_;
   const Var place_{"place"};
-  std::vector<FixedArgument> inputs_;
-  FixedArgument output_;
-  std::vector<Operand> operands_;  // indexed by the body's values
+  std::vector<Halide::Param<int>> symbols_;  // open sizes
+  std::vector<Operand> operands_;            // indexed by the body's values
   std::vector<Halide::ImageParam> params_;
 };
 
@@ -99,6 +103,11 @@ Expr greatest_of(Halide::Type type);
 /// Makes one variable per axis.
 std::vector<Var> make_vars(size_t count, const char* name);
 Exprs to_exprs(const std::vector<Var>& vars);
+/// Calls `schedule` on a variant of a stage for when `condition` holds.
+template <typename Schedule>
+void schedule_variant(Func stage, const Expr& condition, Schedule schedule) {
+  schedule(stage.specialize(condition));
+}
 /// Narrows a size in a kernel. It fits: canonicalize refuses larger tensors.
 inline int as_int(int64_t number) { return static_cast<int>(number); }
 /// Returns the largest power of two that is at most `extent` and `lanes`.

@@ -14,9 +14,9 @@ using Halide::select;
 Expr size(int64_t number) { return static_cast<int>(number); }
 
 /// Returns an index read from data, clamped to the bounds; negative ones count from the end.
-Expr data_index(Expr raw, int64_t extent) {
+Expr data_index(Expr raw, const Expr& extent) {
   Expr place = cast<int>(raw);
-  return clamp(select(place < 0, place + size(extent), place), 0, size(extent - 1));
+  return clamp(select(place < 0, place + extent, place), 0, extent - 1);
 }
 
 Exprs slice_index(const Node& node, Exprs index) {
@@ -25,8 +25,8 @@ Exprs slice_index(const Node& node, Exprs index) {
   return index;
 }
 
-Exprs tile_index(const Shape& from, Exprs index) {
-  for (size_t i = 0; i < index.size(); ++i) index[i] = from[i] == 1 ? Expr(0) : index[i] % size(from[i]);
+Exprs tile_index(const KernelBuilder& b, const SymbolicShape& from, Exprs index) {
+  for (size_t i = 0; i < index.size(); ++i) index[i] = from[i] == 1 ? Expr(0) : index[i] % b.size(from[i]);
   return index;
 }
 
@@ -38,13 +38,14 @@ Exprs transpose_index(const Node& node, const Exprs& index) {
 }
 
 /// Returns the index of the element at the same place in row-major order of other sizes.
-Exprs reshape_index(const Shape& from, const Shape& to, const Exprs& index) {
+Exprs reshape_index(const KernelBuilder& b, const SymbolicShape& from, const SymbolicShape& to,
+                    const Exprs& index) {
   Expr flat = 0;
-  for (size_t i = 0; i < to.size(); ++i) flat = flat * size(to[i]) + index[i];
+  for (size_t i = 0; i < to.size(); ++i) flat = flat * b.size(to[i]) + index[i];
   Exprs at(from.size());
   for (size_t i = from.size(); i-- > 0;) {
-    at[i] = i == 0 ? flat : flat % size(from[i]);
-    flat = flat / size(from[i]);
+    at[i] = i == 0 ? flat : flat % b.size(from[i]);
+    flat = flat / b.size(from[i]);
   }
   return at;
 }
@@ -68,29 +69,29 @@ Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
 
 Expr gather(KernelBuilder& b, const Node& node, const Exprs& index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
-  Shape data = b.shape(node.inputs[0]), places = b.shape(node.inputs[1]);
+  const SymbolicShape &data = b.sizes(node.inputs[0]), &places = b.sizes(node.inputs[1]);
   auto middle = index.begin() + static_cast<ptrdiff_t>(axis);
   Exprs which(middle, middle + static_cast<ptrdiff_t>(places.size())), at(index.begin(), middle);
-  at.push_back(data_index(b.operand(node.inputs[1]).at(which), data[axis]));
+  at.push_back(data_index(b.operand(node.inputs[1]).at(which), b.size(data[axis])));
   at.insert(at.end(), middle + static_cast<ptrdiff_t>(places.size()), index.end());
   return b.operand(node.inputs[0]).at(at);
 }
 
 Expr gather_elements(KernelBuilder& b, const Node& node, Exprs index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
-  index[axis] = data_index(b.operand(node.inputs[1]).at(index), b.shape(node.inputs[0])[axis]);
+  index[axis] = data_index(b.operand(node.inputs[1]).at(index), b.size(b.sizes(node.inputs[0])[axis]));
   return b.operand(node.inputs[0]).at(index);
 }
 
 Expr gather_nd(KernelBuilder& b, const Node& node, const Exprs& index) {
   auto batch = static_cast<size_t>(attributes_of<GatherNdAttributes>(node).batch_dims);
-  Shape data = b.shape(node.inputs[0]), places = b.shape(node.inputs[1]);
+  const SymbolicShape &data = b.sizes(node.inputs[0]), &places = b.sizes(node.inputs[1]);
   size_t prefix = places.size() - 1;
   Exprs at(index.begin(), index.begin() + static_cast<ptrdiff_t>(batch));
-  for (int64_t k = 0; k < places.back(); ++k) {
+  for (int64_t k = 0; k < places.back().number(); ++k) {
     Exprs which(index.begin(), index.begin() + static_cast<ptrdiff_t>(prefix));
     which.push_back(size(k));
-    at.push_back(data_index(b.operand(node.inputs[1]).at(which), data[at.size()]));
+    at.push_back(data_index(b.operand(node.inputs[1]).at(which), b.size(data[at.size()])));
   }
   at.insert(at.end(), index.begin() + static_cast<ptrdiff_t>(prefix), index.end());
   return b.operand(node.inputs[0]).at(at);
@@ -98,11 +99,11 @@ Expr gather_nd(KernelBuilder& b, const Node& node, const Exprs& index) {
 
 Expr one_hot(KernelBuilder& b, const Node& node, Exprs index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
-  int64_t depth = b.shape(node.outputs[0])[axis];
+  const Expr depth = b.size(b.sizes(node.outputs[0])[axis]);
   Expr level = index[axis];
   index.erase(index.begin() + static_cast<ptrdiff_t>(axis));
   Expr place = cast<int64_t>(b.operand(node.inputs[0]).at(index));
-  Expr hot = select(place < 0, place + cast<int64_t>(size(depth)), place) == cast<int64_t>(level);
+  Expr hot = select(place < 0, place + cast<int64_t>(depth), place) == cast<int64_t>(level);
   const Operand& values = b.operand(node.inputs[1]);
   return select(hot, values.at({1}), values.at({0}));
 }
@@ -161,11 +162,11 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
     case CoreOp::slice:
       return from.at(slice_index(node, index));
     case CoreOp::reshape:
-      return from.at(reshape_index(from.shape, b.shape(node.outputs[0]), index));
+      return from.at(reshape_index(b, from.shape, b.sizes(node.outputs[0]), index));
     case CoreOp::expand:
       return b.broadcast_at(node.inputs[0], index);
     case CoreOp::tile:
-      return from.at(tile_index(from.shape, index));
+      return from.at(tile_index(b, from.shape, index));
     case CoreOp::transpose:
       return from.at(transpose_index(node, index));
     case CoreOp::copy:

@@ -38,7 +38,7 @@ class RecurrenceBuilder {
     const Halide::LoopLevel rows = schedule_tiles(out_, sums_, true);
     if (keeps_units()) kept_.compute_at(rows);
     if (worth_threads()) out_.parallel(panel_);
-    return b_.finish(out_, seen_argument());
+    return b_.finish(out_, seen_argument().symbolic());
   }
 
  private:
@@ -183,7 +183,7 @@ class RecurrenceBuilder {
 
   /// Returns the output with its axis of units seen as (block, lane).
   FixedArgument seen_argument() const {
-    FixedArgument seen = b_.output();
+    FixedArgument seen = b_.fixed_output();
     const int64_t step = seen.strides.back();
     seen.shape.back() = sizes_.blocks, seen.strides.back() = step * sizes_.lanes;
     seen.shape.push_back(sizes_.lanes), seen.strides.push_back(step);

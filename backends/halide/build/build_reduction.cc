@@ -20,7 +20,7 @@ class ReductionBuilder {
   explicit ReductionBuilder(KernelBuilder& b) : b_(b) {
     for (const Node& node : b.body().nodes)
       if (form_of(node) == Form::reduction) {
-        full_ = b.shape(node.inputs[0]);
+        full_ = b.sizes(node.inputs[0]);
         for (int64_t axis : reduced_axes(node)) reduced_axes_.push_back(static_cast<size_t>(axis));
         break;
       }
@@ -47,13 +47,13 @@ class ReductionBuilder {
   /// Returns the axis along which vectors run: the innermost one of an input of full size, else of the
   /// output.
   size_t choose_lane_axis() const {
-    const FixedArgument* largest = &b_.output();
+    const Argument* largest = &b_.output();
     for (size_t i = 0; i < b_.kernel().inputs.size(); ++i)
       if (b_.input(i).shape == full_) {
         largest = &b_.input(i);
         break;
       }
-    std::vector<size_t> order = storage_order(to_symbolic(largest->strides));
+    std::vector<size_t> order = storage_order(largest->strides);
     size_t at = order.size();
     while (at > 1 && largest->shape[order[at - 1]] == 1) --at;
     return order[at - 1];
@@ -69,7 +69,7 @@ class ReductionBuilder {
   void add_elementwise(const Node& node) {
     ValueId out = node.outputs[0];
     Exprs index = to_exprs(vars_), inputs;
-    Shape shape = b_.shape(out);
+    const SymbolicShape& shape = b_.sizes(out);
     for (ValueId input : node.inputs) inputs.push_back(b_.broadcast_at(input, index));
     Expr value = build_elementwise(node, inputs, b_.type(out));
     bool full = shape == full_;
@@ -91,7 +91,7 @@ class ReductionBuilder {
   bool keeps_rows() const {
     constexpr int64_t longest = 65536;
     int64_t elements = 1;
-    for (size_t axis : reduced_axes_) elements *= full_[axis];
+    for (size_t axis : reduced_axes_) elements *= typical(full_[axis]);
     return b_.mapping() == Mapping::loops || elements <= longest;
   }
 
@@ -125,18 +125,22 @@ class ReductionBuilder {
     Halide::Type type = b_.type(node.outputs[0]);
     Expr identity = identity_of(op_of(node), type);
     int vector = b_.lanes();
-    int64_t extent = full_[lane_axis_];
+    const int64_t extent = typical(full_[lane_axis_]);
+    // Elements left over are computed one by one: fewer lanes leave fewer where the length is open.
+    const bool is_long = full_[lane_axis_].is_number() && extent >= 4 * vector;
     if (lanes_in_row_ && extent >= vector)
-      reduce_in_lanes(node, total, identity, extent >= 4 * vector ? 4 * vector : vector);
+      reduce_in_lanes(node, total, identity, is_long ? 4 * vector : vector);
     else
       reduce_serially(node, total, identity);
     value_funcs_.push_back(total);
-    double count = 1;
-    for (size_t axis : reduced_axes_) count *= static_cast<double>(full_[axis]);
-    Expr divisor = op_of(node) == CoreOp::reduce_mean ? Halide::Internal::make_const(type, count) : Expr();
-    b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [total, divisor, this](const Exprs& at) {
+    Dim count = 1;
+    for (size_t axis : reduced_axes_) count = count * full_[axis];
+    Expr divisor = op_of(node) == CoreOp::reduce_mean ? Halide::cast(type, b_.size(count)) : Expr();
+    b_.operand(node.outputs[0]) = {b_.sizes(node.outputs[0]), [total, divisor, this](const Exprs& at) {
                                      Expr value = total(kept_part(at));
-                                     return divisor.defined() ? value / divisor : value;
+                                     if (!divisor.defined()) return value;
+                                     return strictly({value, divisor},
+                                                     [](const Exprs& in) { return in[0] / in[1]; });
                                    }};
   }
 
@@ -156,7 +160,7 @@ class ReductionBuilder {
   Halide::Region row_region(bool without_lanes) const {
     Halide::Region region;
     for (size_t axis : std::views::reverse(reduced_axes_))
-      if (!without_lanes || axis != lane_axis_) region.push_back({0, as_int(full_[axis])});
+      if (!without_lanes || axis != lane_axis_) region.push_back({0, b_.size(full_[axis])});
     return region;
   }
 
@@ -190,10 +194,10 @@ class ReductionBuilder {
     Func partial("partial");
     std::vector<Var> index{u};
     index.insert(index.end(), kept_.begin(), kept_.end());
-    int64_t extent = full_[lane_axis_], rounds = extent / width;
+    const Dim &extent = full_[lane_axis_], rounds = floor_div(extent, width);
     const Operand& from = b_.operand(node.inputs[0]);
     Halide::Region region = row_region(true);
-    region.insert(region.begin(), {0, as_int(rounds)});
+    region.insert(region.begin(), {0, b_.size(rounds)});
     RDom r(region, "r");
     partial(index) = identity;
     partial(index) = combine(node, partial(index), from.at(row_index(r, 1, r[0] * width + u)));
@@ -208,9 +212,9 @@ class ReductionBuilder {
     Exprs first{0};
     first.insert(first.end(), kept_.begin(), kept_.end());
     Expr result = fold_lanes(node, partial, index, width)(first);
-    if (extent % width) {
+    if (const Dim left_over = extent - rounds * width; left_over != 0) {
       Halide::Region left = row_region(true);
-      left.insert(left.begin(), {as_int(rounds * width), as_int(extent % width)});
+      left.insert(left.begin(), {b_.size(rounds * width), b_.size(left_over)});
       RDom tail(left, "tail");
       // Halide computes in the order of names: with a name after `folded`, `rest` would take over the memory
       // of `folded`, and each element would go through a vector.
@@ -254,13 +258,13 @@ class ReductionBuilder {
     best(kept_) = Halide::Tuple(Halide::select(better, value, held),
                                 Halide::select(better, Expr(r[0]), best(kept_)[1]));
     value_funcs_.push_back(best);
-    b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [best, this](const Exprs& index) {
+    b_.operand(node.outputs[0]) = {b_.sizes(node.outputs[0]), [best, this](const Exprs& index) {
                                      return Halide::cast<int64_t>(best(kept_part(index))[1]);
                                    }};
   }
 
   void schedule() {
-    const FixedArgument& argument = b_.output();
+    const Argument& argument = b_.output();
     int lanes = b_.lanes();
     bool full_output = argument.shape == full_;
     std::vector<size_t> order = storage_order(b_.kernel().output.strides);
@@ -269,7 +273,10 @@ class ReductionBuilder {
     Var lane = vars_[lane_axis_], lane_outer("lo"), lane_inner("li");
     for (size_t i = order.size(); i-- > 0;)
       if (is_reduced(order[i])) loops.emplace_back(vars_[order[i]]);
-    int factor = vector_factor(full_[lane_axis_], lanes);
+    const Dim& extent = full_[lane_axis_];
+    const bool is_open = !extent.is_number();
+    // Kept axes of open size have no vectors yet.
+    const int factor = is_open && !lanes_in_row_ ? 1 : vector_factor(typical(extent), lanes);
     if (!lanes_in_row_) {
       out_.split(lane, lane_outer, lane_inner, factor, TailStrategy::ShiftInwards);
       loops.insert(loops.begin(), lane_inner);
@@ -282,7 +289,7 @@ class ReductionBuilder {
     out_.reorder(loops);
     if (!lanes_in_row_)
       out_.vectorize(lane_inner);
-    else if (full_output && factor > 1)  // in-place code must not write an element twice
+    else if (full_output && factor > 1 && !is_open)  // in-place code must not write an element twice
       out_.vectorize(lane, factor,
                      b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
     const Halide::LoopLevel row = run_tiles(b_, out_, outer);
@@ -290,13 +297,24 @@ class ReductionBuilder {
     for (Func f : partial_funcs_) f.compute_at(row);
     for (Func f : row_funcs_) {
       f.compute_at(row);
-      if (factor > 1) store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
+      if (factor > 1) vectorize_rows(store_lanes_innermost(f), factor);
     }
     for (Func f : vectorized_) {
       f.vectorize(lane, factor);
       if (f.has_update_definition()) f.update().vectorize(lane, factor);
     }
     parallelize(outer);
+    if (lanes_in_row_ && full_output && factor > 1 && is_open) vectorize_rows(out_, factor);
+  }
+
+  /// Vectorizes a function along rows, if they are as long as a vector.
+  void vectorize_rows(Func f, int factor) const {
+    const Dim& extent = full_[lane_axis_];
+    const Var& lane = vars_[lane_axis_];
+    if (extent.is_number())
+      f.vectorize(lane, factor, TailStrategy::ShiftInwards);
+    else
+      f.specialize(b_.size(extent) >= factor).vectorize(lane, factor, TailStrategy::ShiftInwards);
   }
 
   /// Stores the lane axis innermost in a row's buffer.
@@ -308,18 +326,19 @@ class ReductionBuilder {
   }
 
   void parallelize(const std::vector<Var>& outer) {
-    if (b_.kernel().threads < 2 || element_count(full_) < 32768) return;
+    const Shape full = typical_shape(full_);
+    if (b_.kernel().threads < 2 || element_count(full) < 32768) return;
     for (size_t i = outer.size(); i-- > 0;)
       for (size_t axis = 0; axis < vars_.size(); ++axis)
-        if (vars_[axis].name() == outer[i].name() && full_[axis] >= b_.kernel().threads) {
+        if (vars_[axis].name() == outer[i].name() && full[axis] >= b_.kernel().threads) {
           out_.parallel(outer[i]);
           return;
         }
-    if (!lanes_in_row_ && full_[lane_axis_] >= 4 * b_.lanes()) out_.parallel(outer[0]);
+    if (!lanes_in_row_ && full[lane_axis_] >= 4 * b_.lanes()) out_.parallel(outer[0]);
   }
 
   KernelBuilder& b_;
-  Shape full_;
+  SymbolicShape full_;
   std::vector<size_t> reduced_axes_;
   std::vector<Var> vars_, kept_;
   size_t lane_axis_ = 0;

@@ -9,7 +9,7 @@ namespace {
 /// axis. The kernel computes nothing after the scan (fuse.cc).
 BuiltKernel scan_in_output(KernelBuilder& b) {
   const Node& node = b.anchor();
-  const FixedArgument& argument = b.output();
+  const FixedArgument argument = b.fixed_output();
   const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
   const std::vector<Var> vars = make_vars(argument.shape.size(), "i");
@@ -29,7 +29,7 @@ BuiltKernel scan_in_output(KernelBuilder& b) {
   for (size_t i = vars.size(); i-- > 0;)
     if (i != axis) outer.push_back(vars[i]);
   make_items(b, out.update(), outer);
-  return b.finish(out, argument);
+  return b.finish(out, b.output());
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ BuiltKernel scan_in_output(KernelBuilder& b) {
 BuiltKernel build_scan(KernelBuilder& b) {
   if (b.mapping() == Mapping::tile_per_item) return scan_in_output(b);
   const Node& node = b.anchor();
-  const FixedArgument& argument = b.output();
+  const FixedArgument argument = b.fixed_output();
   const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
   std::vector<Var> vars = make_vars(argument.shape.size(), "i");
@@ -57,7 +57,7 @@ BuiltKernel build_scan(KernelBuilder& b) {
   at[axis] = exclusive ? place : place + 1;
   out(b.output_vars(vars)) = stored(b.result_at(index, sum(at)));
   sum.compute_root();
-  return b.finish(out, argument);
+  return b.finish(out, b.output());
 }
 
 }  // namespace intarsia::halide

@@ -58,7 +58,7 @@ Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
 
 void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars,
               int64_t taps) {
-  const FixedArgument& argument = b.output();
+  const FixedArgument argument = b.fixed_output();
   std::vector<size_t> order = storage_order(b.kernel().output.strides);
   size_t at = order.size() - 1;
   while (at > 0 && argument.shape[order[at]] == 1) --at;

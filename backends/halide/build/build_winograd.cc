@@ -57,7 +57,7 @@ class WinogradBuilder {
     multiply();
     transform_output();
     schedule();
-    return b_.finish(output_, panel_argument());
+    return b_.finish(output_, panel_argument().symbolic());
   }
 
  private:
@@ -161,7 +161,7 @@ class WinogradBuilder {
 
   /// Returns the output with its channel axis in panels, as the kernel's index space has it.
   FixedArgument panel_argument() const {
-    const FixedArgument& from = b_.output();
+    const FixedArgument from = b_.fixed_output();
     const int64_t panel = tile_.panel, step = from.strides[1];
     return {from.dtype,
             {from.shape[0], from.shape[1] / panel, from.shape[2], from.shape[3], panel},

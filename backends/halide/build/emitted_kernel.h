@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/schedule/kernel.h"
 
 namespace intarsia::halide {
@@ -14,22 +13,9 @@ namespace intarsia::halide {
 struct EmittedKernel {
   std::string symbol;        // exported name, including _argv
   std::string object_file;   // ELF, relocatable
-  FixedArgument output;      // output buffer as the code sees it
+  Argument output;           // output buffer as the code sees it
   size_t scratch_bytes = 0;  // most bytes that a task holds from halide_malloc at a time
   bool in_place = false;     // whether the output is written over the input that the kernel names
 };
-
-/// Returns the forms of the inputs, then of the output as the code sees it.
-inline std::vector<ArgumentForm> argument_forms(const Kernel& kernel, const FixedArgument& output) {
-  std::vector<ArgumentForm> forms;
-  const auto add = [&](const FixedArgument& argument) {
-    forms.push_back({argument.dtype,
-                     {argument.shape.begin(), argument.shape.end()},
-                     {argument.strides.begin(), argument.strides.end()}});
-  };
-  for (const Argument& input : kernel.inputs) add(FixedArgument(input));
-  add(output);
-  return forms;
-}
 
 }  // namespace intarsia::halide

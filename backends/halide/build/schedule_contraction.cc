@@ -36,9 +36,9 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
 
 /// Checks whether the multiply-adds are worth a second thread.
 bool worth_threads(const ContractionParts& p) {
-  return p.threads > 1 && element_count(p.batch_extents) * element_count(p.pixel_extents) * p.channels *
-                                  p.group * p.taps * (p.depth / p.group) >
-                              100000;
+  const int64_t outputs = element_count(typical_shape(p.batch_extents)) *
+                          element_count(typical_shape(p.pixel_extents)) * typical(p.channels) * p.group;
+  return p.threads > 1 && outputs * p.taps * (typical(p.depth) / p.group) > 100000;
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ void ContractionParts::name_vars() {
 std::vector<Var> ContractionParts::inner_first() const {
   std::vector<Var> vars{ci};
   vars.insert(vars.end(), pixels.rbegin(), pixels.rend());
-  if (tile.exact) vars.push_back(co);
+  if (has_panels()) vars.push_back(co);
   if (group > 1) vars.push_back(g);
   vars.insert(vars.end(), batch.rbegin(), batch.rend());
   return vars;
@@ -71,7 +71,7 @@ std::vector<Var> ContractionParts::outer_first() const {
 void schedule_pack(PackedMatrix pack) {
   Var outer("outer"), inner("inner"), steps("steps"), step("step");
   const int lanes = pack.reads_along_depth ? std::min(pack.lanes, 4) : pack.lanes;
-  const int unrolled = vector_factor(pack.depth, 8);
+  const int unrolled = pack.depth.is_number() ? vector_factor(pack.depth.number(), 8) : 1;
   pack.func.split(pack.lane, outer, inner, lanes, TailStrategy::ShiftInwards)
       .split(pack.step, steps, step, unrolled, TailStrategy::ShiftInwards)
       .reorder(inner, step, outer, steps)
@@ -81,69 +81,135 @@ void schedule_pack(PackedMatrix pack) {
 
 namespace {
 
-void schedule_loops(ContractionParts& p) {
-  Var xi("xi"), xo("xo"), block("block"), rest("rest");
-  Var x = p.pixels.back();
-  int64_t width = p.pixel_extents.back(), t = p.tile.pixels;
-  std::vector<VarOrRVar> order{p.ci, xi, xo};
-  int64_t blocks = 1;
-  const int threads_of_rows = p.threads_share_rows ? p.threads : 1;
-  size_t rows_axis = 0;
-  while (rows_axis + 1 < p.pixels.size() && p.pixel_extents[rows_axis] == 1) ++rows_axis;
-  if (rows_axis + 1 == p.pixels.size()) {
-    const PixelRow row{.width = width,
-                       .in_blocks = true,
-                       .pixel_bytes = p.depth_bytes,
-                       .block_bytes = p.block_bytes,
-                       .threads = threads_of_rows};
-    const RowBlocks tiles = row.tile_blocks(t);
-    blocks = tiles.blocks;
-    p.out.split(x, block, rest, as_int(std::min(tiles.rows * t, width)), TailStrategy::ShiftInwards)
-        .split(rest, xo, xi, as_int(t), TailStrategy::ShiftInwards);
-    for (size_t i = 0; i < rows_axis; ++i) order.emplace_back(p.pixels[i]);
-  } else {
-    int64_t rows = p.pixel_extents[rows_axis], row_elements = 1;
-    for (size_t i = rows_axis + 1; i < p.pixels.size(); ++i) row_elements *= p.pixel_extents[i];
-    const RowBlocks chunks =
-        choose_row_blocks(rows, row_elements * p.depth_bytes, p.block_bytes, threads_of_rows);
-    blocks = chunks.blocks;
-    p.out.split(x, xo, xi, as_int(t), TailStrategy::ShiftInwards);
-    p.out.split(p.pixels[rows_axis], block, rest, as_int(chunks.rows), TailStrategy::ShiftInwards);
-    for (size_t i = p.pixels.size() - 1; i-- > 0;) order.emplace_back(i == rows_axis ? rest : p.pixels[i]);
+/// Schedule of the loops of a processor. Where the number of rows is open, there is a variant of the code for
+/// a whole tile of rows or more, and one for each smaller number.
+class LoopSchedule {
+ public:
+  LoopSchedule(const KernelBuilder& b, ContractionParts& p) : b_(b), p_(p), x_(p.pixels.back()) {
+    while (rows_axis_ + 1 < p.pixels.size() && p.pixel_extents[rows_axis_] == 1) ++rows_axis_;
+    threads_of_rows_ = p.threads_share_rows ? p.threads : 1;
   }
-  order.emplace_back(p.co);
-  if (p.group > 1) order.emplace_back(p.g);
-  order.emplace_back(block);
-  for (size_t i = p.batch.size(); i-- > 0;) order.emplace_back(p.batch[i]);
-  p.out.reorder(order);
-  vectorize_lanes(p.out, p);
-  p.out.unroll(xi);
-  p.acc.compute_at(p.out, xo);
-  schedule_accumulators(p);
 
-  Var task = block;
-  bool packs_per_batch = p.pack.defined();
-  if (packs_per_batch) {
-    schedule_pack({p.pack, p.ci, p.pack_index, p.depth, as_int(p.tile.lanes), p.pack_reads_along_depth});
-    if (p.batch.empty())
-      p.pack.compute_root();
-    else
-      p.pack.compute_at(p.out, p.batch.back());
+  void apply() {
+    const Dim& width = p_.pixel_extents.back();
+    if (width.is_number()) {
+      schedule_tiles(p_.out, p_.tile.pixels);
+    } else {
+      const Expr rows = b_.size(width);
+      schedule_tiles(p_.out.specialize(rows >= as_int(p_.tile.pixels)), p_.tile.pixels);
+      for (int64_t few = 2; few < p_.tile.pixels; ++few)
+        schedule_few(p_.out.specialize(rows == as_int(few)), few);
+      schedule_few(p_.out, 1);
+    }
+    p_.acc.compute_at(p_.out, xo_);
+    schedule_accumulators(p_);
+    if (p_.pack.defined()) {
+      schedule_pack(
+          {p_.pack, p_.ci, p_.pack_index, p_.depth, as_int(p_.tile.lanes), p_.pack_reads_along_depth});
+      if (p_.batch.empty())
+        p_.pack.compute_root();
+      else
+        p_.pack.compute_at(p_.out, p_.batch.back());
+    }
+    schedule_stage(p_, Halide::LoopLevel(p_.out, block_), as_int(p_.tile.lanes), typical(p_.depth));
   }
-  schedule_stage(p, Halide::LoopLevel(p.out, block), as_int(p.tile.lanes), p.depth);
-  if (!worth_threads(p)) return;
-  int64_t batches = element_count(p.batch_extents);
-  if (blocks >= p.threads && p.threads_share_rows)
-    p.out.parallel(block);
-  else if (p.panels >= p.threads)
-    p.out.parallel(p.co);
-  if (batches >= 2 && !p.batch.empty())
-    for (size_t i = 0; i < p.batch.size(); ++i)
-      if (p.batch_extents[i] >= p.threads) {
-        p.out.parallel(p.batch[i]);
-        return;
-      }
-}
+
+ private:
+  /// Schedules tiles of `t` rows, or pixels of a row.
+  void schedule_tiles(Halide::Stage out, int64_t t) {
+    std::vector<VarOrRVar> order{p_.ci, xi_, xo_};
+    split_channels(out);
+    if (rows_axis_ + 1 == p_.pixels.size()) {
+      split_rows(out, t);
+      for (size_t i = 0; i < rows_axis_; ++i) order.emplace_back(p_.pixels[i]);
+    } else {
+      const Shape pixels = fixed_sizes(p_.pixel_extents);
+      int64_t row_elements = 1;
+      for (size_t i = rows_axis_ + 1; i < pixels.size(); ++i) row_elements *= pixels[i];
+      const RowBlocks chunks = choose_row_blocks(pixels[rows_axis_], row_elements * p_.depth_bytes,
+                                                 p_.block_bytes, threads_of_rows_);
+      blocks_ = chunks.blocks;
+      out.split(x_, xo_, xi_, as_int(t), TailStrategy::ShiftInwards);
+      out.split(p_.pixels[rows_axis_], block_, rest_, as_int(chunks.rows), TailStrategy::ShiftInwards);
+      for (size_t i = p_.pixels.size() - 1; i-- > 0;)
+        order.emplace_back(i == rows_axis_ ? rest_ : p_.pixels[i]);
+    }
+    finish(out, order);
+  }
+
+  /// Splits rows in blocks of tiles.
+  void split_rows(Halide::Stage out, int64_t t) {
+    const Dim& width = p_.pixel_extents.back();
+    const PixelRow row{.width = typical(width),
+                       .in_blocks = true,
+                       .pixel_bytes = p_.depth_bytes,
+                       .block_bytes = p_.block_bytes,
+                       .threads = threads_of_rows_};
+    const RowBlocks tiles = row.tile_blocks(t);
+    blocks_ = tiles.blocks;
+    const Expr rows = width.is_number() ? Expr(as_int(std::min(tiles.rows * t, width.number())))
+                                        : rows_of_block(b_.size(width), t);
+    out.split(x_, block_, rest_, rows, TailStrategy::ShiftInwards)
+        .split(rest_, xo_, xi_, as_int(t), TailStrategy::ShiftInwards);
+  }
+
+  /// Returns the rows of a block where their number is open and at least `t`. Blocks have nearly as many rows
+  /// each, so at least half of the limit, which is two tiles or more.
+  Expr rows_of_block(const Expr& all, int64_t t) const {
+    const int64_t most = std::max(p_.block_bytes / std::max<int64_t>(t * p_.depth_bytes, 1), int64_t{2}) * t;
+    Expr blocks = (all + as_int(most - 1)) / as_int(most);
+    if (threads_of_rows_ > 1)
+      blocks = Halide::max(blocks, Halide::clamp(all / as_int(2 * t), 1, threads_of_rows_));
+    return (all + blocks - 1) / blocks;
+  }
+
+  /// Schedules one tile of `rows` rows, which are all.
+  void schedule_few(Halide::Stage out, int64_t rows) {
+    split_channels(out);
+    out.split(x_, block_, rest_, as_int(rows), TailStrategy::RoundUp)
+        .split(rest_, xo_, xi_, as_int(rows), TailStrategy::RoundUp);
+    blocks_ = 1;
+    finish(out, {p_.ci, xi_, xo_});
+  }
+
+  void split_channels(Halide::Stage out) {
+    if (!p_.tile.exact)
+      out.split(p_.channel, p_.co, p_.ci, as_int(p_.tile.panel),
+                p_.has_panels() ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
+  }
+
+  /// Orders the loops; `order` has those of a panel.
+  void finish(Halide::Stage out, std::vector<VarOrRVar> order) {
+    order.emplace_back(p_.co);
+    if (p_.group > 1) order.emplace_back(p_.g);
+    order.emplace_back(block_);
+    for (size_t i = p_.batch.size(); i-- > 0;) order.emplace_back(p_.batch[i]);
+    out.reorder(order);
+    vectorize_lanes(out, p_);
+    out.unroll(xi_);
+    if (worth_threads(p_)) share_among_threads(out);
+  }
+
+  void share_among_threads(Halide::Stage out) const {
+    if (blocks_ >= p_.threads && p_.threads_share_rows)
+      out.parallel(block_);
+    else if (typical(p_.panels) >= p_.threads)
+      out.parallel(p_.co);
+    const int64_t batches = element_count(typical_shape(p_.batch_extents));
+    for (size_t i = 0; batches >= 2 && i < p_.batch.size(); ++i) {
+      if (typical(p_.batch_extents[i]) < p_.threads) continue;
+      out.parallel(p_.batch[i]);
+      if (p_.batch_extents[i].is_number()) return;
+    }
+  }
+
+  const KernelBuilder& b_;
+  ContractionParts& p_;
+  const Var x_, xi_{"xi"}, xo_{"xo"}, block_{"block"}, rest_{"rest"};
+  size_t rows_axis_ = 0;  // first axis of pixels with more than one
+  int threads_of_rows_ = 1;
+  int64_t blocks_ = 1;
+};
 
 /// Schedules the copy of a panel's weights into a group's memory: all items of the group copy, then wait for
 /// each other.
@@ -165,6 +231,7 @@ void share_weights(ContractionParts& p, const GroupLoops& loops, int items) {
 
 void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   const Var x = p.pixels.back(), xo("xo"), xi("xi");
+  if (!p.tile.exact) p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
   p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
   std::vector<Var> outer{xo};
   outer.insert(outer.end(), std::next(p.pixels.rbegin()), p.pixels.rend());
@@ -191,14 +258,11 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
 }  // namespace
 
 void schedule_contraction(const KernelBuilder& builder, ContractionParts& p) {
-  if (!p.tile.exact) {
-    p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
-    p.acc.bound_extent(p.ci, as_int(p.tile.panel));
-  }
+  if (!p.tile.exact) p.acc.bound_extent(p.ci, as_int(p.tile.panel));
   if (builder.mapping() == Mapping::tile_per_item)
     schedule_items(builder, p);
   else
-    schedule_loops(p);
+    LoopSchedule(builder, p).apply();
 }
 
 }  // namespace intarsia::halide

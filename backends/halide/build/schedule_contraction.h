@@ -10,11 +10,13 @@ struct ContractionParts {
   ContractionTile tile;
   int threads = 1;
   bool threads_share_rows = true;  // threads take blocks of rows, otherwise panels
-  int64_t group = 1, channels = 1, panels = 1, taps = 1;
-  int64_t depth = 1;        // input channels of all groups
+  int64_t group = 1, taps = 1;
+  Dim channels = 1;         // output channels of a group
+  Dim panels = 1;           // panels of a group
+  Dim depth = 1;            // input channels of all groups
   int64_t depth_bytes = 0;  // bytes of one input pixel
   int64_t block_bytes = 0;  // limit of the input of a block of rows
-  Shape batch_extents, pixel_extents;
+  SymbolicShape batch_extents, pixel_extents;
 
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
@@ -28,8 +30,10 @@ struct ContractionParts {
   Var channel{"channel"};  // channel of the output where panels do not divide the channels
 
   void name_vars();
-  /// Returns the arguments of acc. Where panels do not divide the channels, acc has no panel and its lane
-  /// counts all channels.
+  /// Checks whether acc has an argument for the panel: where panels do not divide the channels, its lane
+  /// counts all channels, unless their number is open. Then panels are filled up.
+  bool has_panels() const { return tile.exact || !channels.is_number(); }
+  /// Returns the arguments of acc.
   std::vector<Var> inner_first() const;
   std::vector<Var> outer_first() const;  // arguments of out
 };
@@ -57,7 +61,7 @@ void schedule_contraction(const KernelBuilder& builder, ContractionParts& parts)
 struct PackedMatrix {
   Func func;
   Var lane, step;
-  int64_t depth = 1;
+  Dim depth = 1;
   int lanes = 1;  // elements of a vector; a panel has this many columns or more
   bool reads_along_depth =
       false;  // neighbors along the depth lie side by side in memory, not those along the lanes

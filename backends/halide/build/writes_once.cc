@@ -16,8 +16,9 @@ bool is_guarded(TailStrategy tail) {
 
 bool writes_once(const BuiltKernel& kernel) {
   const Halide::Internal::Function out = kernel.output.function();
+  const Shape sizes = fixed_sizes(kernel.output_argument.shape);
   std::map<std::string, int64_t> extents;
-  for (size_t i = 0; i < out.args().size(); ++i) extents[out.args()[i]] = kernel.output_argument.shape[i];
+  for (size_t i = 0; i < out.args().size(); ++i) extents[out.args()[i]] = sizes[i];
   for (const Split& split : out.definition().schedule().splits()) {
     const int64_t extent = extents.at(split.old_var), factor = *Halide::Internal::as_const_int(split.factor);
     if (extent % factor != 0 && !is_guarded(split.tail)) return false;

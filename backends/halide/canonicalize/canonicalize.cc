@@ -12,12 +12,21 @@ namespace {
 constexpr std::array families{elementwise_rules, movement_rules,  indexing_rules, window_rules,
                               contraction_rules, reduction_rules, resize_rules,   recurrent_rules};
 
-Rewriter::Rule find_rule(const Node& node) {
+const RuleEntry* find_entry(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
   for (auto family : families)
     for (const RuleEntry& entry : family())
-      if (entry.op == node.op) return entry.rule;
+      if (entry.op == node.op) return &entry;
   return nullptr;
+}
+
+Rewriter::Rule find_rule(const Node& node) {
+  const RuleEntry* entry = find_entry(node);
+  return entry != nullptr ? entry->rule : nullptr;
+}
+
+bool are_known(const ValueType& type) {
+  return type.shape && std::ranges::all_of(*type.shape, [](const Dim& size) { return size.is_known(); });
 }
 
 /// Maximum rank of a tensor. Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds
@@ -25,12 +34,17 @@ Rewriter::Rule find_rule(const Node& node) {
 constexpr size_t max_rank = 12;
 
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
-  const Value& value = graph.value(id);
-  if (value.type.opaque || !is_supported_dtype(value.type.dtype))
-    return fail("{} on {} is not supported", node.op, print_type(value.type));
-  std::optional<Shape> shape = value.type.fixed_shape();
-  if (!shape) return fail("{} on {}: sizes must be numbers", node.op, print_type(value.type));
-  if (shape->size() > max_rank) return fail("{} on rank {} is not supported", node.op, shape->size());
+  const ValueType& type = graph.value(id).type;
+  if (type.opaque || !is_supported_dtype(type.dtype))
+    return fail("{} on {} is not supported", node.op, print_type(type));
+  const RuleEntry* entry = find_entry(node);
+  const bool takes_open_sizes = entry != nullptr && entry->sizes == Sizes::open;
+  const std::optional<Shape> shape = type.fixed_shape();
+  if (!are_known(type) || (!shape && !takes_open_sizes))
+    return fail("{} on {}: sizes must be numbers", node.op, print_type(type));
+  if (type.shape->size() > max_rank)
+    return fail("{} on rank {} is not supported", node.op, type.shape->size());
+  if (!shape) return {};
   int64_t elements = TRY(checked_elements(*shape));
   if (elements > max_elements) return fail("{} on a tensor of {} elements", node.op, elements);
   if (elements == 0) return fail("{} on an empty tensor", node.op);
@@ -51,12 +65,51 @@ Status check_values(const Graph& region) {
   return {};
 }
 
+/// Checks that each axis of a value has one element, or as many as the axis of `to` that it broadcasts to.
+bool is_known_broadcast(const SymbolicShape& from, const SymbolicShape& to, size_t kept = 0) {
+  const size_t skipped = to.size() - from.size();
+  for (size_t i = 0; i + kept < from.size(); ++i)
+    if (from[i] != 1 && !provably_equal(from[i], to[i + skipped])) return false;
+  return true;
+}
+
+/// Checks that the sizes of a core operator fit each other for all values of the open sizes.
+bool fit_for_all_sizes(const Graph& graph, const Node& node) {
+  const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
+  const CoreOp op = op_of(node);
+  const size_t kept = op == CoreOp::matmul ? 2 : 0;  // axes of a matrix do not broadcast
+  const bool broadcasts = form_of(op) == Form::elementwise || op == CoreOp::matmul || op == CoreOp::expand;
+  const auto fits = [&](ValueId input) {
+    const SymbolicShape& in = sizes_of(graph, input);
+    if (op == CoreOp::reshape)
+      return provably_equal(product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size()));
+    return !broadcasts || is_known_broadcast(in, out, kept);
+  };
+  return std::ranges::all_of(node.inputs, fits);
+}
+
+/// Checks what holds by shape inference alone where all sizes are numbers.
+Status check_open_sizes(const Graph& graph) {
+  for (const Node& node : graph.nodes)
+    if (!fit_for_all_sizes(graph, node))
+      return fail("{} to {}: whether the sizes fit is not known before a run", node.op,
+                  print_shape(sizes_of(graph, node.outputs[0])));
+  return {};
+}
+
 }  // namespace
+
+bool has_open_sizes(const Graph& region) {
+  return std::ranges::any_of(region.values, [](const Value& value) {
+    return !value.constant && value.type.shape && !value.type.fixed_shape();
+  });
+}
 
 Result<Graph> canonicalize(const Graph& region) {
   TRY(check_values(region));
   Graph graph = TRY(Rewriter(region).rewrite(find_rule));
   check_canonical(graph);
+  if (has_open_sizes(graph)) TRY(check_open_sizes(graph));
   return graph;
 }
 

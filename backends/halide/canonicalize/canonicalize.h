@@ -1,5 +1,5 @@
 // Canonicalization: a region of ONNX operators becomes a graph of few core operators, whose parameters are
-// attributes and whose shapes are all numbers:
+// attributes and whose sizes are all known: numbers, or expressions over open sizes.
 //   %y = GlobalAveragePool(%x)      ->  %t0 = ReduceMean(%x) {axes = [2,3]}
 //   %y = Gemm(%a, %b, %c) {transB}  ->  %t0 = MatMul(%a, %b) {transB = 1};  %y = Add(%t0, %c)
 #pragma once
@@ -10,6 +10,9 @@
 #include "graph/graph.h"
 
 namespace intarsia::halide {
+
+/// Checks whether a size of a value is not a number.
+bool has_open_sizes(const Graph& region);
 
 /// Canonicalizes a region. Fails with the reason if a node cannot be rewritten; `supports` relies on this.
 Result<Graph> canonicalize(const Graph& region);

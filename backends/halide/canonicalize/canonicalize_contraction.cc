@@ -4,6 +4,7 @@
 #include <array>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "graph/shape_rules.h"
 
 namespace intarsia::halide {
 namespace {
@@ -89,9 +90,10 @@ ValueId swap_last(Rewriter& r, ValueId matrix) {
 }
 
 ValueId product(Rewriter& r, ValueId a, ValueId b) {
-  Shape left = r.shape(a), right = r.shape(b);
-  Shape out = broadcast_shapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2))
-                  .value_or(Shape{});
+  const SymbolicShape left = r.sizes(a), right = r.sizes(b);
+  SymbolicShape out = broadcast_symbolic(SymbolicShape(left.begin(), left.end() - 2),
+                                         SymbolicShape(right.begin(), right.end() - 2))
+                          .value_or(SymbolicShape{});
   out.push_back(left[left.size() - 2]);
   out.push_back(right.back());
   return r.emit(CoreOp::matmul, {a, b}, r.dtype(a), out);
@@ -101,11 +103,11 @@ Status matmul(Rewriter& r) {
   TRY(require_floats(r));
   ValueId a = r.in(0), b = r.in(1);
   if (r.rank(a) < 1 || r.rank(b) < 1) return fail("MatMul of a scalar");
-  if (r.rank(a) == 1) a = r.reshape(a, {1, r.shape(a)[0]});
-  if (r.rank(b) == 1) b = r.reshape(b, {r.shape(b)[0], 1});
-  if (r.shape(a).back() != r.shape(b)[r.shape(b).size() - 2])
-    return fail("MatMul of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
-  r.set_output(0, r.reshape(product(r, a, b), r.out_shape()));
+  if (r.rank(a) == 1) a = r.reshape(a, {1, r.sizes(a)[0]});
+  if (r.rank(b) == 1) b = r.reshape(b, {r.sizes(b)[0], 1});
+  if (!provably_equal(r.sizes(a).back(), r.sizes(b)[r.sizes(b).size() - 2]))
+    return fail("MatMul of {} by {}", print_shape(r.sizes(a)), print_shape(r.sizes(b)));
+  r.set_output(0, r.reshape(product(r, a, b), r.out_sizes()));
   return {};
 }
 
@@ -115,8 +117,8 @@ Status gemm(Rewriter& r) {
   if (r.rank(a) != 2 || r.rank(b) != 2) return fail("Gemm on ranks {} and {}", r.rank(a), r.rank(b));
   if (r.attributes().get_int("transA", 0)) a = swap_last(r, a);
   if (r.attributes().get_int("transB", 0)) b = swap_last(r, b);
-  if (r.shape(a)[1] != r.shape(b)[0])
-    return fail("Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
+  if (!provably_equal(r.sizes(a)[1], r.sizes(b)[0]))
+    return fail("Gemm of {} by {}", print_shape(r.sizes(a)), print_shape(r.sizes(b)));
   ValueId out = product(r, a, b);
   float alpha = r.attributes().get_float("alpha", 1), beta = r.attributes().get_float("beta", 1);
   if (alpha != 1) out = r.emit_elementwise(CoreOp::mul, {out, r.add_scalar(alpha, r.dtype(out))});
@@ -132,8 +134,8 @@ Status gemm(Rewriter& r) {
 constexpr std::array contraction_rule_list = std::to_array<RuleEntry>({
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
-    {"MatMul", matmul},
-    {"Gemm", gemm},
+    {"MatMul", matmul, Sizes::open},
+    {"Gemm", gemm, Sizes::open},
 });
 
 }  // namespace

@@ -20,7 +20,7 @@ Status keep_with(Rewriter& r, const CoreAttributes& attributes) {
   INTARSIA_CHECK(op.has_value());  // rules that keep an operator are only for core operators
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < r.node().inputs.size(); ++i) inputs.push_back(r.in(i));
-  return no_complaint(r, r.emit(*op, inputs, r.out_dtype(), r.out_shape(), attributes));
+  return no_complaint(r, r.emit(*op, inputs, r.out_dtype(), r.out_sizes(), attributes));
 }
 
 Status keep(Rewriter& r) { return keep_with(r, {}); }
@@ -89,15 +89,16 @@ Status pow(Rewriter& r) {
   if (r.dtype(r.in(0)) != DType::f32) return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
   if (r.dtype(exponent) != DType::f32) {
     const Tensor* constant = r.constant(exponent);
-    exponent = constant && element_count(constant->shape()) == 1
-                   ? r.reshape(r.add_scalar(TRY(r.scalar("", 1, 0)), DType::f32), constant->shape())
-                   : r.emit(CoreOp::cast, {exponent}, DType::f32, r.shape(exponent));
+    exponent =
+        constant && element_count(constant->shape()) == 1
+            ? r.reshape(r.add_scalar(TRY(r.scalar("", 1, 0)), DType::f32), to_symbolic(constant->shape()))
+            : r.emit(CoreOp::cast, {exponent}, DType::f32, r.sizes(exponent));
   }
-  return no_complaint(r, r.emit(CoreOp::pow, {r.in(0), exponent}, DType::f32, r.out_shape()));
+  return no_complaint(r, r.emit(CoreOp::pow, {r.in(0), exponent}, DType::f32, r.out_sizes()));
 }
 
 Status cast(Rewriter& r) {
-  return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_shape()));
+  return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_sizes()));
 }
 
 /// Rewrites Sum, Mean, Max and Min of any number of inputs.
@@ -123,7 +124,7 @@ Status clip(Rewriter& r) {
       bound = r.in(i + 1);
     else if (r.attributes().has(names[i]))
       bound = r.add_scalar(r.attributes().get_float(names[i], 0), r.dtype(out));
-    if (bound != no_value) out = r.emit(ops[i], {out, r.reshape(bound, {})}, r.dtype(out), r.out_shape());
+    if (bound != no_value) out = r.emit(ops[i], {out, r.reshape(bound, {})}, r.dtype(out), r.out_sizes());
   }
   return no_complaint(r, out);
 }
@@ -136,8 +137,8 @@ Status dropout(Rewriter& r) {
   if (r.has_input(2)) training = TRY(r.scalar("", 2, 0)) != 0;
   if (training) return fail("Dropout in training mode is not supported");
   if (intarsia::has_output(r.node(), 1)) {
-    ValueId all = r.reshape(r.add_scalar(1, DType::boolean), Shape(r.out_shape(1).size(), 1));
-    r.set_output(1, r.emit(CoreOp::expand, {all}, DType::boolean, r.out_shape(1)));
+    ValueId all = r.reshape(r.add_scalar(1, DType::boolean), SymbolicShape(r.out_sizes(1).size(), 1));
+    r.set_output(1, r.emit(CoreOp::expand, {all}, DType::boolean, r.out_sizes(1)));
   }
   return identity(r);
 }
@@ -145,9 +146,9 @@ Status dropout(Rewriter& r) {
 /// Rewrites PRelu as Where(x < 0, x * slope, x): the slope broadcasts to x in one direction only.
 Status prelu(Rewriter& r) {
   ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
-  ValueId negative = r.emit(CoreOp::less, {x, zero}, DType::boolean, r.shape(x));
-  ValueId scaled = r.emit(CoreOp::mul, {x, r.in(1)}, r.dtype(x), r.shape(x));
-  return no_complaint(r, r.emit(CoreOp::where, {negative, scaled, x}, r.dtype(x), r.shape(x)));
+  ValueId negative = r.emit(CoreOp::less, {x, zero}, DType::boolean, r.sizes(x));
+  ValueId scaled = r.emit(CoreOp::mul, {x, r.in(1)}, r.dtype(x), r.sizes(x));
+  return no_complaint(r, r.emit(CoreOp::where, {negative, scaled, x}, r.dtype(x), r.sizes(x)));
 }
 
 Status swish(Rewriter& r) {
@@ -167,77 +168,77 @@ Status bit_shift(Rewriter& r) {
 }
 
 constexpr std::array elementwise_rule_list = std::to_array<RuleEntry>({
-    {"Abs", keep},
-    {"Neg", keep},
-    {"Sign", keep},
-    {"Relu", keep},
-    {"Not", keep},
-    {"BitwiseNot", keep},
-    {"Add", keep},
-    {"Sub", keep},
-    {"Mul", keep},
-    {"Div", keep},
-    {"And", keep},
-    {"Or", keep},
-    {"Xor", keep},
-    {"BitwiseAnd", keep},
-    {"BitwiseOr", keep},
-    {"BitwiseXor", keep},
-    {"BitShift", bit_shift},
-    {"Equal", keep},
-    {"Less", keep},
-    {"LessOrEqual", keep},
-    {"Greater", keep},
-    {"GreaterOrEqual", keep},
-    {"Where", keep},
-    {"Sqrt", keep_float},
-    {"Reciprocal", keep_float},
-    {"Floor", keep_float},
-    {"Ceil", keep_float},
-    {"Round", keep_float},
-    {"IsNaN", keep_float},
-    {"IsInf", is_inf},
-    {"LeakyRelu", leaky_relu},
-    {"ThresholdedRelu", keep_alpha},
-    {"HardSigmoid", hard_sigmoid},
-    {"HardSwish", keep_float},
-    {"Softsign", keep_float},
-    {"Shrink", shrink},
-    {"Exp", exp},
-    {"Log", keep_float},
-    {"Sin", keep_float},
-    {"Cos", keep_float},
-    {"Tan", keep_float},
-    {"Asin", keep_float},
-    {"Acos", keep_float},
-    {"Atan", keep_float},
-    {"Sinh", keep_float},
-    {"Cosh", keep_float},
-    {"Asinh", keep_float},
-    {"Acosh", keep_float},
-    {"Atanh", keep_float},
-    {"Sigmoid", keep_float},
-    {"Softplus", keep_float},
-    {"Elu", keep_alpha},
-    {"Selu", selu},
-    {"Celu", keep_alpha},
-    {"Erf", keep_f32},
-    {"Tanh", keep_f32},
-    {"Gelu", gelu},
-    {"Mish", keep_f32},
-    {"Mod", mod},
-    {"Pow", pow},
-    {"Cast", cast},
-    {"CastLike", cast},
-    {"Sum", variadic},
-    {"Mean", variadic},
-    {"Max", variadic},
-    {"Min", variadic},
-    {"Clip", clip},
-    {"Identity", identity},
-    {"Dropout", dropout},
-    {"PRelu", prelu},
-    {"Swish", swish},
+    {"Abs", keep, Sizes::open},
+    {"Neg", keep, Sizes::open},
+    {"Sign", keep, Sizes::open},
+    {"Relu", keep, Sizes::open},
+    {"Not", keep, Sizes::open},
+    {"BitwiseNot", keep, Sizes::open},
+    {"Add", keep, Sizes::open},
+    {"Sub", keep, Sizes::open},
+    {"Mul", keep, Sizes::open},
+    {"Div", keep, Sizes::open},
+    {"And", keep, Sizes::open},
+    {"Or", keep, Sizes::open},
+    {"Xor", keep, Sizes::open},
+    {"BitwiseAnd", keep, Sizes::open},
+    {"BitwiseOr", keep, Sizes::open},
+    {"BitwiseXor", keep, Sizes::open},
+    {"BitShift", bit_shift, Sizes::open},
+    {"Equal", keep, Sizes::open},
+    {"Less", keep, Sizes::open},
+    {"LessOrEqual", keep, Sizes::open},
+    {"Greater", keep, Sizes::open},
+    {"GreaterOrEqual", keep, Sizes::open},
+    {"Where", keep, Sizes::open},
+    {"Sqrt", keep_float, Sizes::open},
+    {"Reciprocal", keep_float, Sizes::open},
+    {"Floor", keep_float, Sizes::open},
+    {"Ceil", keep_float, Sizes::open},
+    {"Round", keep_float, Sizes::open},
+    {"IsNaN", keep_float, Sizes::open},
+    {"IsInf", is_inf, Sizes::open},
+    {"LeakyRelu", leaky_relu, Sizes::open},
+    {"ThresholdedRelu", keep_alpha, Sizes::open},
+    {"HardSigmoid", hard_sigmoid, Sizes::open},
+    {"HardSwish", keep_float, Sizes::open},
+    {"Softsign", keep_float, Sizes::open},
+    {"Shrink", shrink, Sizes::open},
+    {"Exp", exp, Sizes::open},
+    {"Log", keep_float, Sizes::open},
+    {"Sin", keep_float, Sizes::open},
+    {"Cos", keep_float, Sizes::open},
+    {"Tan", keep_float, Sizes::open},
+    {"Asin", keep_float, Sizes::open},
+    {"Acos", keep_float, Sizes::open},
+    {"Atan", keep_float, Sizes::open},
+    {"Sinh", keep_float, Sizes::open},
+    {"Cosh", keep_float, Sizes::open},
+    {"Asinh", keep_float, Sizes::open},
+    {"Acosh", keep_float, Sizes::open},
+    {"Atanh", keep_float, Sizes::open},
+    {"Sigmoid", keep_float, Sizes::open},
+    {"Softplus", keep_float, Sizes::open},
+    {"Elu", keep_alpha, Sizes::open},
+    {"Selu", selu, Sizes::open},
+    {"Celu", keep_alpha, Sizes::open},
+    {"Erf", keep_f32, Sizes::open},
+    {"Tanh", keep_f32, Sizes::open},
+    {"Gelu", gelu, Sizes::open},
+    {"Mish", keep_f32, Sizes::open},
+    {"Mod", mod, Sizes::open},
+    {"Pow", pow, Sizes::open},
+    {"Cast", cast, Sizes::open},
+    {"CastLike", cast, Sizes::open},
+    {"Sum", variadic, Sizes::open},
+    {"Mean", variadic, Sizes::open},
+    {"Max", variadic, Sizes::open},
+    {"Min", variadic, Sizes::open},
+    {"Clip", clip, Sizes::open},
+    {"Identity", identity, Sizes::open},
+    {"Dropout", dropout, Sizes::open},
+    {"PRelu", prelu, Sizes::open},
+    {"Swish", swish, Sizes::open},
 });
 
 }  // namespace

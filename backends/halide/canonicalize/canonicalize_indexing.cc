@@ -16,7 +16,7 @@ Status require_indices(const Rewriter& r) {
 Status keep_axis(Rewriter& r, CoreOp op) {
   TRY(require_indices(r));
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
-  r.set_output(0, r.emit(op, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
+  r.set_output(0, r.emit(op, {r.in(0), r.in(1)}, r.out_dtype(), r.out_sizes(), AxisAttributes{axis}));
   return {};
 }
 
@@ -25,26 +25,29 @@ Status gather_elements(Rewriter& r) { return keep_axis(r, CoreOp::gather_element
 
 Status gather_nd(Rewriter& r) {
   TRY(require_indices(r));
+  if (!r.sizes(r.in(1)).back().is_number()) return fail("GatherND with tuples of an open size");
   const GatherNdAttributes attributes{r.attributes().get_int("batch_dims", 0)};
-  r.set_output(0, r.emit(CoreOp::gather_nd, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
+  r.set_output(0, r.emit(CoreOp::gather_nd, {r.in(0), r.in(1)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 
 Status trilu(Rewriter& r) {
   std::vector<int64_t> k = TRY(r.ints("", 1, {0}));
   if (k.size() != 1) return fail("Trilu wants one k, got {}", k.size());
-  int64_t limit = r.out_shape().back() + r.out_shape()[r.out_shape().size() - 2];
+  const SymbolicShape& out = r.out_sizes();
+  const Dim both = out.back() + out[out.size() - 2];
+  const int64_t limit = both.is_number() ? both.number() : max_elements;
   const TriluAttributes attributes{std::clamp(k[0], -limit, limit), r.attributes().get_int("upper", 1) != 0};
-  r.set_output(0, r.emit(CoreOp::trilu, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  r.set_output(0, r.emit(CoreOp::trilu, {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 
 Status one_hot(Rewriter& r) {
-  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -1), static_cast<int64_t>(r.out_shape().size())));
+  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -1), static_cast<int64_t>(r.out_sizes().size())));
   DType indices = r.dtype(r.in(0));
   if (!is_integer(indices)) return fail("OneHot with {} indices is not supported", dtype_name(indices));
   r.set_output(
-      0, r.emit(CoreOp::one_hot, {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
+      0, r.emit(CoreOp::one_hot, {r.in(0), r.in(2)}, r.out_dtype(), r.out_sizes(), AxisAttributes{axis}));
   return {};
 }
 
@@ -53,16 +56,16 @@ Status reverse_sequence(Rewriter& r) {
   const ReverseSequenceAttributes attributes{r.attributes().get_int("batch_axis", 1),
                                              r.attributes().get_int("time_axis", 0)};
   r.set_output(
-      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
+      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 
 constexpr std::array indexing_rule_list = std::to_array<RuleEntry>({
-    {"Gather", gather},
-    {"GatherElements", gather_elements},
-    {"GatherND", gather_nd},
-    {"Trilu", trilu},
-    {"OneHot", one_hot},
+    {"Gather", gather, Sizes::open},
+    {"GatherElements", gather_elements, Sizes::open},
+    {"GatherND", gather_nd, Sizes::open},
+    {"Trilu", trilu, Sizes::open},
+    {"OneHot", one_hot, Sizes::open},
     {"ReverseSequence", reverse_sequence},
 });
 

@@ -10,7 +10,7 @@ namespace {
 
 /// Rewrites Reshape, Flatten, Squeeze and Unsqueeze, which the output's shape describes fully.
 Status reshape(Rewriter& r) {
-  r.set_output(0, r.reshape(r.in(0), r.out_shape()));
+  r.set_output(0, r.reshape(r.in(0), r.out_sizes()));
   return {};
 }
 
@@ -22,7 +22,7 @@ Status transpose(Rewriter& r) {
 }
 
 Status slice_rule(Rewriter& r) {
-  Shape from = r.shape(r.in(0));
+  const SymbolicShape from = r.sizes(r.in(0));
   std::vector<int64_t> starts = TRY(r.ints("starts", 1, {})), axes(starts.size());
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("axes", 3, axes));
@@ -32,11 +32,16 @@ Status slice_rule(Rewriter& r) {
   std::vector<int64_t> first(from.size(), 0), step(from.size(), 1);
   for (size_t i = 0; i < axes.size(); ++i) {
     auto axis = static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))));
-    int64_t size = from[axis], start = starts[i] < 0 ? starts[i] + size : starts[i];
-    first[axis] = std::clamp<int64_t>(start, 0, steps[i] < 0 ? size - 1 : size);
     step[axis] = steps[i];
+    if (!from[axis].is_number()) {
+      if (starts[i] < 0 || steps[i] < 0) return fail("Slice counts from the end of an open size");
+      first[axis] = starts[i];
+      continue;
+    }
+    int64_t size = from[axis].number(), start = starts[i] < 0 ? starts[i] + size : starts[i];
+    first[axis] = std::clamp<int64_t>(start, 0, steps[i] < 0 ? size - 1 : size);
   }
-  r.set_output(0, slice(r, r.in(0), first, step, r.out_shape()));
+  r.set_output(0, slice(r, r.in(0), first, step, r.out_sizes()));
   return {};
 }
 
@@ -46,14 +51,15 @@ Status split(Rewriter& r) {
   std::vector<int64_t> starts(rank, 0), steps(rank, 1);
   for (size_t i = 0; i < r.node().outputs.size(); ++i) {
     if (!has_output(r.node(), i)) return fail("Split with an omitted output is not supported");
-    r.set_output(i, slice(r, r.in(0), starts, steps, r.out_shape(i)));
-    starts[axis] += r.out_shape(i)[axis];
+    r.set_output(i, slice(r, r.in(0), starts, steps, r.out_sizes(i)));
+    if (!r.out_sizes(i)[axis].is_number()) return fail("Split of an open size is not supported");
+    starts[axis] += r.out_sizes(i)[axis].number();
   }
   return {};
 }
 
 Status expand(Rewriter& r) {
-  Shape to = r.out_shape(), from = r.shape(r.in(0));
+  SymbolicShape to = r.out_sizes(), from = r.sizes(r.in(0));
   from.insert(from.begin(), to.size() - from.size(), 1);
   ValueId aligned = r.reshape(r.in(0), from);
   r.set_output(0, from == to ? aligned : r.emit(CoreOp::expand, {aligned}, r.dtype(aligned), to));
@@ -62,15 +68,15 @@ Status expand(Rewriter& r) {
 
 /// Rewrites Concat, whose only parameter is the axis. A single input that is not empty is the output itself.
 Status concat(Rewriter& r) {
-  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(r.out_shape().size())));
+  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(r.out_sizes().size())));
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < r.node().inputs.size(); ++i)
-    if (element_count(r.shape(r.in(i))) > 0) inputs.push_back(r.in(i));
+    if (product_of_dims(r.sizes(r.in(i)), 0, r.sizes(r.in(i)).size()) != 0) inputs.push_back(r.in(i));
   if (inputs.size() == 1) {
     r.set_output(0, inputs[0]);
     return {};
   }
-  r.set_output(0, r.emit(CoreOp::concat, inputs, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
+  r.set_output(0, r.emit(CoreOp::concat, inputs, r.out_dtype(), r.out_sizes(), AxisAttributes{axis}));
   return {};
 }
 
@@ -100,7 +106,7 @@ Status pad(Rewriter& r) {
 }
 
 Status tile(Rewriter& r) {
-  r.set_output(0, r.emit(CoreOp::tile, {r.in(0)}, r.out_dtype(), r.out_shape()));
+  r.set_output(0, r.emit(CoreOp::tile, {r.in(0)}, r.out_dtype(), r.out_sizes()));
   return {};
 }
 
@@ -108,10 +114,11 @@ Status depth_to_space(Rewriter& r) {
   Shape s = r.shape(r.in(0)), out = r.out_shape();
   int64_t b = r.attributes().get_int("blocksize", 1);
   bool columns = r.attributes().get_string("mode", "DCR") == "CRD";
-  Shape six = columns ? Shape{s[0], out[1], b, b, s[2], s[3]} : Shape{s[0], b, b, out[1], s[2], s[3]};
+  SymbolicShape six =
+      columns ? SymbolicShape{s[0], out[1], b, b, s[2], s[3]} : SymbolicShape{s[0], b, b, out[1], s[2], s[3]};
   std::vector<int64_t> perm =
       columns ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
-  r.set_output(0, r.reshape(r.transpose(r.reshape(r.in(0), six), perm), out));
+  r.set_output(0, r.reshape(r.transpose(r.reshape(r.in(0), six), perm), to_symbolic(out)));
   return {};
 }
 
@@ -122,7 +129,7 @@ Status space_to_depth(Rewriter& r) {
   const bool channel_first = r.attributes().get_string("mode", "DCR") == "CRD";
   const std::vector<int64_t> order =
       channel_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
-  r.set_output(0, r.reshape(r.transpose(six, order), out));
+  r.set_output(0, r.reshape(r.transpose(six, order), to_symbolic(out)));
   return {};
 }
 
@@ -144,29 +151,29 @@ Status shape_operator(Rewriter& r) {
 Status constant_of_shape(Rewriter& r) {
   const Tensor* given = r.attributes().get_tensor("value");
   ValueId number = given ? r.add_constant(*given) : r.add_scalar(0, DType::f32);
-  ValueId aligned = r.reshape(number, Shape(r.out_shape().size(), 1));
+  ValueId aligned = r.reshape(number, SymbolicShape(r.out_sizes().size(), 1));
   r.set_output(
-      0, r.out_shape().empty() ? aligned : r.emit(CoreOp::expand, {aligned}, r.out_dtype(), r.out_shape()));
+      0, r.out_sizes().empty() ? aligned : r.emit(CoreOp::expand, {aligned}, r.out_dtype(), r.out_sizes()));
   return {};
 }
 
 constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
-    {"Reshape", reshape},
-    {"Flatten", reshape},
-    {"Squeeze", reshape},
-    {"Unsqueeze", reshape},
-    {"Transpose", transpose},
-    {"Slice", slice_rule},
-    {"Split", split},
-    {"Expand", expand},
-    {"Concat", concat},
+    {"Reshape", reshape, Sizes::open},
+    {"Flatten", reshape, Sizes::open},
+    {"Squeeze", reshape, Sizes::open},
+    {"Unsqueeze", reshape, Sizes::open},
+    {"Transpose", transpose, Sizes::open},
+    {"Slice", slice_rule, Sizes::open},
+    {"Split", split, Sizes::open},
+    {"Expand", expand, Sizes::open},
+    {"Concat", concat, Sizes::open},
     {"Pad", pad},
-    {"Tile", tile},
+    {"Tile", tile, Sizes::open},
     {"DepthToSpace", depth_to_space},
     {"SpaceToDepth", space_to_depth},
     {"Shape", shape_operator},
     {"Size", shape_operator},
-    {"ConstantOfShape", constant_of_shape},
+    {"ConstantOfShape", constant_of_shape, Sizes::open},
 });
 
 }  // namespace
@@ -174,8 +181,8 @@ constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
 std::span<const RuleEntry> movement_rules() { return movement_rule_list; }
 
 ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
-              Shape shape) {
-  return r.emit(CoreOp::slice, {from}, r.dtype(from), std::move(shape),
+              SymbolicShape sizes) {
+  return r.emit(CoreOp::slice, {from}, r.dtype(from), std::move(sizes),
                 SliceAttributes{std::move(starts), std::move(steps)});
 }
 

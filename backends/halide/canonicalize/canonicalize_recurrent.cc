@@ -123,7 +123,7 @@ class Recurrent {
     const int64_t columns = l.directions * l.columns();
     const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
     const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(r_, in_w)));
-    ValueId x = r_.emit(CoreOp::matmul, {rows, weights}, DType::f32, {l.steps * l.batch, columns});
+    ValueId x = r_.emit(CoreOp::matmul, {rows, weights}, DType::f32, Shape{l.steps * l.batch, columns});
     if (r_.has_input(in_bias))
       x = r_.emit_elementwise(CoreOp::add, {x, r_.add_constant(arrange_input_bias(l, numbers(r_, in_bias)))});
     if (l.batch_first) return r_.transpose(r_.reshape(x, {l.batch, l.steps, columns}), {1, 0, 2});
@@ -145,7 +145,7 @@ class Recurrent {
     const RecurrenceAttributes attributes{.reverse = runs_backwards(d),
                                           .relu = op_ == CoreOp::rnn && activation == "Relu",
                                           .linear_before_reset = op_ == CoreOp::gru && !l.resets_before};
-    return r_.emit(op_, inputs, DType::f32, {l.steps, l.states, l.batch, l.units()}, attributes);
+    return r_.emit(op_, inputs, DType::f32, Shape{l.steps, l.states, l.batch, l.units()}, attributes);
   }
 
   /// Returns the initial state of one direction, [states, batch, units].
@@ -187,7 +187,9 @@ class Recurrent {
   /// Returns h (state 0) or c (state 1) of `count` steps from `time` on, [count, 1, batch, hidden].
   ValueId part(ValueId states, int64_t time, int64_t count, int64_t state) {
     const Shape shape{count, 1, layer_.batch, layer_.hidden};
-    return r_.shape(states) == shape ? states : slice(r_, states, {time, state, 0, 0}, {1, 1, 1, 1}, shape);
+    return r_.shape(states) == shape
+               ? states
+               : slice(r_, states, {time, state, 0, 0}, {1, 1, 1, 1}, to_symbolic(shape));
   }
 
   ValueId last_state(ValueId states, int64_t d, int64_t state) {

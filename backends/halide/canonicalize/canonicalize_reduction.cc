@@ -20,9 +20,9 @@ Axes all_axes(int64_t rank, int64_t first = 0) {
 
 /// Emits a reduction; the reduced axes stay, with size 1.
 ValueId reduce(Rewriter& r, CoreOp op, ValueId x, const Axes& axes, bool skip_nan = false) {
-  Shape shape = r.shape(x);
-  for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
-  return r.emit(op, {x}, r.dtype(x), shape, ReductionAttributes{axes, skip_nan});
+  SymbolicShape sizes = r.sizes(x);
+  for (int64_t axis : axes) sizes[static_cast<size_t>(axis)] = 1;
+  return r.emit(op, {x}, r.dtype(x), sizes, ReductionAttributes{axes, skip_nan});
 }
 
 /// Returns the largest number of each row, skipping NaN: a NaN minus the largest is NaN again. Checking for
@@ -47,9 +47,9 @@ Result<Axes> axes_of(Rewriter& r) {
 /// Computes log(sum(exp(x))) relative to the largest number, or to 0 where that is infinite.
 ValueId log_sum_exp(Rewriter& r, ValueId x, const Axes& axes) {
   ValueId largest = largest_number(r, x, axes);
-  ValueId infinite = r.emit(CoreOp::is_inf, {largest}, DType::boolean, r.shape(largest));
+  ValueId infinite = r.emit(CoreOp::is_inf, {largest}, DType::boolean, r.sizes(largest));
   ValueId top =
-      r.emit(CoreOp::where, {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.shape(largest));
+      r.emit(CoreOp::where, {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.sizes(largest));
   ValueId sum = reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::exp, {apply(r, CoreOp::sub, {x, top})}), axes);
   return apply(r, CoreOp::add, {apply(r, CoreOp::log, {sum}), top});
 }
@@ -73,17 +73,17 @@ Status reduce_rule(Rewriter& r) {
     out = log_sum_exp(r, x, axes);
   else
     out = axes.empty() ? x : reduce(r, *find_core_op(op), x, axes);
-  r.set_output(0, r.reshape(out, r.out_shape()));
+  r.set_output(0, r.reshape(out, r.out_sizes()));
   return {};
 }
 
 Status arg(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
-  Shape shape = r.shape(r.in(0));
-  shape[static_cast<size_t>(axis)] = 1;
+  SymbolicShape sizes = r.sizes(r.in(0));
+  sizes[static_cast<size_t>(axis)] = 1;
   const CoreOp op = r.node().op == "ArgMax" ? CoreOp::arg_max : CoreOp::arg_min;
   const ArgAttributes attributes{{axis}, r.attributes().get_int("select_last_index", 0) != 0};
-  r.set_output(0, r.reshape(r.emit(op, {r.in(0)}, DType::i64, shape, attributes), r.out_shape()));
+  r.set_output(0, r.reshape(r.emit(op, {r.in(0)}, DType::i64, sizes, attributes), r.out_sizes()));
   return {};
 }
 
@@ -148,14 +148,14 @@ Status group_normalization(Rewriter& r) {
     return fail("GroupNormalization of {} in {} groups", print_shape(shape), groups);
   Shape split{shape[0], groups, shape[1] / groups};
   split.insert(split.end(), shape.begin() + 2, shape.end());
-  ValueId y = normalize(r, r.reshape(x, split), all_axes(static_cast<int64_t>(split.size()), 2),
+  ValueId y = normalize(r, r.reshape(x, to_symbolic(split)), all_axes(static_cast<int64_t>(split.size()), 2),
                         r.attributes().get_float("epsilon", 1e-5f), true);
   Shape vector(split.size() - 1, 1);
   vector[0] = groups, vector[1] = element_count(r.shape(r.in(1))) / groups;
   if (element_count(vector) != element_count(r.shape(r.in(1))))
     return fail("GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
-  y = scale_and_shift(r, y, r.reshape(r.in(1), vector), r.reshape(r.in(2), vector));
-  r.set_output(0, r.reshape(y, shape));
+  y = scale_and_shift(r, y, r.reshape(r.in(1), to_symbolic(vector)), r.reshape(r.in(2), to_symbolic(vector)));
+  r.set_output(0, r.reshape(y, to_symbolic(shape)));
   return {};
 }
 
@@ -210,9 +210,9 @@ Status lp_normalization(Rewriter& r) {
           ? reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes)
           : apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::mul, {x, x}), axes)});
   ValueId zero = r.add_scalar(0, r.dtype(x)),
-          empty = r.emit(CoreOp::equal, {norm, zero}, DType::boolean, r.shape(norm));
+          empty = r.emit(CoreOp::equal, {norm, zero}, DType::boolean, r.sizes(norm));
   ValueId divisor =
-      r.emit(CoreOp::where, {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
+      r.emit(CoreOp::where, {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.sizes(norm));
   r.set_output(0, apply(r, CoreOp::div, {x, divisor}));
   return {};
 }
@@ -228,27 +228,27 @@ Status cum_sum(Rewriter& r) {
 }
 
 constexpr std::array reduction_rule_list = std::to_array<RuleEntry>({
-    {"ReduceSum", reduce_rule},
-    {"ReduceMean", reduce_rule},
-    {"ReduceMax", reduce_rule},
-    {"ReduceMin", reduce_rule},
-    {"ReduceProd", reduce_rule},
-    {"ReduceL1", reduce_rule},
-    {"ReduceL2", reduce_rule},
-    {"ReduceSumSquare", reduce_rule},
-    {"ReduceLogSum", reduce_rule},
-    {"ReduceLogSumExp", reduce_rule},
-    {"ArgMax", arg},
-    {"ArgMin", arg},
-    {"Softmax", softmax},
-    {"LogSoftmax", softmax},
-    {"LayerNormalization", layer_normalization},
-    {"RMSNormalization", layer_normalization},
-    {"InstanceNormalization", instance_normalization},
+    {"ReduceSum", reduce_rule, Sizes::open},
+    {"ReduceMean", reduce_rule, Sizes::open},
+    {"ReduceMax", reduce_rule, Sizes::open},
+    {"ReduceMin", reduce_rule, Sizes::open},
+    {"ReduceProd", reduce_rule, Sizes::open},
+    {"ReduceL1", reduce_rule, Sizes::open},
+    {"ReduceL2", reduce_rule, Sizes::open},
+    {"ReduceSumSquare", reduce_rule, Sizes::open},
+    {"ReduceLogSum", reduce_rule, Sizes::open},
+    {"ReduceLogSumExp", reduce_rule, Sizes::open},
+    {"ArgMax", arg, Sizes::open},
+    {"ArgMin", arg, Sizes::open},
+    {"Softmax", softmax, Sizes::open},
+    {"LogSoftmax", softmax, Sizes::open},
+    {"LayerNormalization", layer_normalization, Sizes::open},
+    {"RMSNormalization", layer_normalization, Sizes::open},
+    {"InstanceNormalization", instance_normalization, Sizes::open},
     {"GroupNormalization", group_normalization},
-    {"MeanVarianceNormalization", mean_variance_normalization},
-    {"BatchNormalization", batch_normalization},
-    {"LpNormalization", lp_normalization},
+    {"MeanVarianceNormalization", mean_variance_normalization, Sizes::open},
+    {"BatchNormalization", batch_normalization, Sizes::open},
+    {"LpNormalization", lp_normalization, Sizes::open},
     {"CumSum", cum_sum},
 });
 

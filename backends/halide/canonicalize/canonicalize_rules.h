@@ -22,9 +22,9 @@ constexpr int64_t max_elements = int64_t{1} << 30;
 /// Fails unless the first input is f32 or f64.
 Status require_floats(Rewriter& rewriter);
 
-/// Emits a core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
+/// Emits a core Slice: elements start, start + step, ... of each axis, as many as `sizes` say.
 ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
-              Shape shape);
+              SymbolicShape sizes);
 
 /// Geometry of a window. `pads` has the padding at the start of each spatial axis, then at the end, from the
 /// attribute `pads` or `auto_pad`; output sizes are known.

@@ -24,10 +24,10 @@ class StrideHoister {
   }
 
  private:
-  Shape shape(ValueId id) const { return shape_of(graph_, id); }
+  const SymbolicShape& sizes(ValueId id) const { return sizes_of(graph_, id); }
 
   Steps ones(ValueId id) const {
-    const size_t rank = shape(id).size();
+    const size_t rank = sizes(id).size();
     return Steps(rank > 2 ? rank - 2 : 0, 1);
   }
 
@@ -35,14 +35,14 @@ class StrideHoister {
   Steps needed_by(const Node& reader, ValueId value) const {
     if (op_of(reader) == CoreOp::conv) {
       const bool is_data = reader.inputs[0] == value && std::ranges::count(reader.inputs, value) == 1;
-      const Shape weights = shape(reader.inputs[1]);
+      const SymbolicShape& weights = sizes(reader.inputs[1]);
       const bool pointwise =
-          std::all_of(weights.begin() + 2, weights.end(), [](int64_t taps) { return taps == 1; });
+          std::all_of(weights.begin() + 2, weights.end(), [](const Dim& taps) { return taps == 1; });
       const ConvAttributes conv = attributes_of<ConvAttributes>(reader);
       const bool plain = all_are(conv.pads, 0) && all_are(conv.input_dilations, 1);
       return is_data && pointwise && plain ? conv.strides : ones(value);
     }
-    return form_of(reader) == Form::elementwise && shape(value) == shape(reader.outputs[0])
+    return form_of(reader) == Form::elementwise && sizes(value) == sizes(reader.outputs[0])
                ? steps_[index(reader.outputs[0])]
                : ones(value);
   }
@@ -52,12 +52,12 @@ class StrideHoister {
   bool can_skip(const Node& node) const {
     if (op_of(node) == CoreOp::conv) return true;
     if (form_of(node) != Form::elementwise) return false;
-    const Shape out = shape(node.outputs[0]);
+    const SymbolicShape& out = sizes(node.outputs[0]);
     return std::ranges::all_of(node.inputs, [&](ValueId input) {
-      const Shape in = shape(input);
+      const SymbolicShape& in = sizes(input);
       const size_t spatial = std::min(out.size() - 2, in.size());
       return in == out || std::all_of(in.end() - static_cast<ptrdiff_t>(spatial), in.end(),
-                                      [](int64_t size) { return size == 1; });
+                                      [](const Dim& size) { return size == 1; });
     });
   }
 
@@ -74,20 +74,20 @@ class StrideHoister {
     if (agreed) steps = wanted;
   }
 
-  Shape sampled_shape(ValueId value, const Steps& steps) const {
-    Shape sizes = shape(value);
-    for (size_t i = 0; i < steps.size(); ++i) sizes[i + 2] = (sizes[i + 2] - 1) / steps[i] + 1;
-    return sizes;
+  SymbolicShape sampled_sizes(ValueId value, const Steps& steps) const {
+    SymbolicShape sampled = sizes(value);
+    for (size_t i = 0; i < steps.size(); ++i) sampled[i + 2] = ceil_div(sampled[i + 2], steps[i]);
+    return sampled;
   }
 
   /// Returns every n-th pixel of a value that is computed whole, as a view.
   ValueId sample(ValueId value, const Steps& steps) {
-    const Shape sizes = sampled_shape(value, steps);
-    std::vector<int64_t> step(sizes.size(), 1);
+    const SymbolicShape sampled = sampled_sizes(value, steps);
+    std::vector<int64_t> step(sampled.size(), 1);
     std::ranges::copy(steps, step.begin() + 2);
     const std::string name = fmt::format("sampled{}", graph_.values.size());
-    const ValueId out = graph_.add_value(name, {graph_.value(value).type.dtype, to_symbolic(sizes)});
-    const SliceAttributes attributes{Shape(sizes.size(), 0), step};
+    const ValueId out = graph_.add_value(name, {graph_.value(value).type.dtype, sampled});
+    const SliceAttributes attributes{Shape(sampled.size(), 0), step};
     graph_.add_node(make_node(name, CoreOp::slice, {value}, {out}, attributes));
     return out;
   }
@@ -102,13 +102,13 @@ class StrideHoister {
         conv.strides[i] = conv.strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
       set_attributes(node, conv);
     } else if (!all_are(steps, 1)) {
-      const Shape whole = shape(out);
+      const SymbolicShape whole = sizes(out);
       for (ValueId& input : node.inputs) {
-        const bool is_whole = shape(input) == whole && all_are(steps_of(input), 1);
+        const bool is_whole = sizes(input) == whole && all_are(steps_of(input), 1);
         if (is_whole) input = sample(input, steps);
       }
     }
-    if (!all_are(steps, 1)) graph_.value(out).type.shape = to_symbolic(sampled_shape(out, steps));
+    if (!all_are(steps, 1)) graph_.value(out).type.shape = sampled_sizes(out, steps);
     graph_.add_node(std::move(node));
   }
 

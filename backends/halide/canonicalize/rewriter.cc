@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/core/core_ops.h"
+#include "graph/shape_rules.h"
 
 namespace intarsia::halide {
 namespace {
@@ -35,7 +36,8 @@ const Tensor* Rewriter::constant(ValueId value) const {
 }
 
 DType Rewriter::out_dtype(size_t i) const { return source_.value(node_->outputs[i]).type.dtype; }
-Shape Rewriter::out_shape(size_t i) const { return *source_.value(node_->outputs[i]).type.fixed_shape(); }
+const SymbolicShape& Rewriter::out_sizes(size_t i) const { return sizes_of(source_, node_->outputs[i]); }
+Shape Rewriter::out_shape(size_t i) const { return fixed_sizes(out_sizes(i)); }
 
 Result<std::vector<int64_t>> Rewriter::ints(std::string_view attribute, size_t input,
                                             std::vector<int64_t> otherwise) const {
@@ -67,10 +69,10 @@ Result<int64_t> Rewriter::axis(int64_t axis, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
-ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, SymbolicShape sizes,
                        const CoreAttributes& attributes) {
   std::string name = fmt::format("t{}", names_++);
-  ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
+  ValueId out = graph_.add_value(name, {dtype, std::move(sizes)});
   const bool by_default =
       std::holds_alternative<NoAttributes>(attributes) && form_of(op) == Form::elementwise;
   graph_.add_node(
@@ -79,23 +81,24 @@ ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shap
 }
 
 ValueId Rewriter::emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes) {
-  Shape broadcast = shape(inputs[0]);
-  for (ValueId input : inputs) broadcast = broadcast_shapes(broadcast, shape(input)).value_or(broadcast);
+  SymbolicShape broadcast = sizes(inputs[0]);
+  for (ValueId input : inputs) broadcast = broadcast_symbolic(broadcast, sizes(input)).value_or(broadcast);
   DType type = dtype(inputs[0]);
   return emit(op, std::move(inputs), type, std::move(broadcast), attributes);
 }
 
-ValueId Rewriter::reshape(ValueId value, Shape shape) {
-  if (this->shape(value) == shape) return value;
-  if (const Tensor* tensor = constant(value))
-    return add_constant(
-        Tensor(TensorView{tensor->data(), tensor->dtype(), std::move(shape)}, tensor->owner()));
-  return emit(CoreOp::reshape, {value}, dtype(value), std::move(shape));
+ValueId Rewriter::reshape(ValueId value, const SymbolicShape& sizes) {
+  if (this->sizes(value) == sizes) return value;
+  const Tensor* tensor = constant(value);
+  if (const std::optional<Shape> shape = static_shape(sizes); tensor != nullptr && shape)
+    return add_constant(Tensor(TensorView{tensor->data(), tensor->dtype(), *shape}, tensor->owner()));
+  return emit(CoreOp::reshape, {value}, dtype(value), sizes);
 }
 
 ValueId Rewriter::transpose(ValueId value, std::vector<int64_t> perm) {
   if (std::ranges::is_sorted(perm)) return value;
-  Shape from = shape(value), to;
+  const SymbolicShape from = sizes(value);
+  SymbolicShape to;
   for (int64_t axis : perm) to.push_back(from[static_cast<size_t>(axis)]);
   return emit(CoreOp::transpose, {value}, dtype(value), std::move(to), TransposeAttributes{std::move(perm)});
 }
@@ -145,9 +148,9 @@ ValueId Rewriter::add_scalar(double number, DType dtype) {
 }
 
 ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
-  Shape shape(static_cast<size_t>(std::max<int64_t>(rank - 1, 1)), 1);
-  shape[0] = element_count(this->shape(vector));
-  return reshape(vector, std::move(shape));
+  SymbolicShape sizes(static_cast<size_t>(std::max<int64_t>(rank - 1, 1)), 1);
+  sizes[0] = element_count(shape(vector));
+  return reshape(vector, sizes);
 }
 
 void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
@@ -160,7 +163,7 @@ void Rewriter::close_outputs() {
     NodeId producer = graph_.value(value).producer;
     bool own = producer != no_node && form_of(graph_.node(producer)) != Form::view &&
                std::ranges::find(graph_.outputs, value) == graph_.outputs.end();
-    if (!own) value = emit(CoreOp::copy, {value}, dtype(value), shape(value));
+    if (!own) value = emit(CoreOp::copy, {value}, dtype(value), sizes(value));
     graph_.outputs.push_back(value);
   }
 }

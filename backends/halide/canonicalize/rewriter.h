@@ -8,8 +8,8 @@
 namespace intarsia::halide {
 
 /// View of a node for its rewrite rule, which emits new nodes through it. Values named here are values of the
-/// new graph, all with fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only
-/// data as inputs.
+/// new graph, whose sizes are known: numbers, or expressions over open sizes. Core operators take parameters
+/// (axes, pads, ...) as attributes and only data as inputs.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source);
@@ -20,10 +20,13 @@ class Rewriter {
   bool has_input(size_t i) const { return intarsia::has_input(*node_, i); }
   ValueId in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
   DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
+  const SymbolicShape& sizes(ValueId value) const { return sizes_of(graph_, value); }
+  /// Returns the sizes of a value all of whose sizes are numbers, as for rules with Sizes::numbers.
   Shape shape(ValueId value) const { return shape_of(graph_, value); }
   int64_t rank(ValueId value) const { return static_cast<int64_t>(graph_.value(value).type.shape->size()); }
   const Tensor* constant(ValueId value) const;
   DType out_dtype(size_t i = 0) const;
+  const SymbolicShape& out_sizes(size_t i = 0) const;
   Shape out_shape(size_t i = 0) const;
 
   /// Returns an integer input that must be known at compile time, or its attribute form; `otherwise` if
@@ -36,14 +39,18 @@ class Rewriter {
   /// Normalizes an axis that may count from the end to 0 ... rank - 1.
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
 
-  /// Appends a core operator; its output has this dtype and shape. Elementwise operators get default
+  /// Appends a core operator; its output has this dtype and these sizes. Elementwise operators get default
   /// parameters if none are given.
-  ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+  ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, SymbolicShape sizes,
                const CoreAttributes& attributes = {});
+  ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, const Shape& shape,
+               const CoreAttributes& attributes = {}) {
+    return emit(op, std::move(inputs), dtype, to_symbolic(shape), attributes);
+  }
   /// Appends an elementwise operator whose output has the shape to which the inputs broadcast and the first
   /// one's dtype.
   ValueId emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes = {});
-  ValueId reshape(ValueId value, Shape shape);
+  ValueId reshape(ValueId value, const SymbolicShape& sizes);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);
   ValueId add_constant(Tensor tensor);
   /// Adds a constant scalar of this dtype (float or integer).
@@ -68,10 +75,17 @@ class Rewriter {
   size_t names_ = 0;
 };
 
+/// Sizes of the values of a node that a rule can rewrite.
+enum class Sizes : uint8_t {
+  numbers,
+  open  // some may be expressions
+};
+
 /// Rule of the table that `find_rule` searches.
 struct RuleEntry {
   std::string_view op;
   Rewriter::Rule rule;
+  Sizes sizes = Sizes::numbers;
 };
 
 }  // namespace intarsia::halide

@@ -66,10 +66,10 @@ std::optional<std::vector<float>> channel_constant(const Graph& graph, const Nod
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
   ValueId other = node.inputs[0] == x ? node.inputs[1] : node.inputs[0];
   const auto& constant = graph.value(other).constant;
-  if (!constant || constant->dtype() != DType::f32 || shape_of(graph, node.outputs[0]) != shape_of(graph, x))
+  if (!constant || constant->dtype() != DType::f32 || sizes_of(graph, node.outputs[0]) != sizes_of(graph, x))
     return std::nullopt;
   Shape shape = constant->shape();
-  size_t rank = shape_of(graph, x).size();
+  size_t rank = sizes_of(graph, x).size();
   int64_t count = element_count(shape);
   bool along_channels =
       shape.size() >= rank - 1 && shape[shape.size() - rank + 1] == channels && count == channels;
@@ -125,7 +125,7 @@ void fold_line(Graph& graph, Node& conv, const std::vector<std::vector<NodeId>>&
     graph.node(last).outputs.clear();
     return;
   }
-  Shape shape(shape_of(graph, end).size() - 1, 1);
+  Shape shape(sizes_of(graph, end).size() - 1, 1);
   shape[0] = static_cast<int64_t>(channels);
   Tensor shift(DType::f32, shape);
   std::ranges::copy(line.shift, shift.as<float>().begin());
@@ -237,39 +237,41 @@ class ReshapeSinker {
     return products_.contains(from) ? std::optional(from) : std::nullopt;
   }
 
-  ValueId reshaped(ValueId value, const Shape& shape) {
-    if (shape_of(graph_, value) == shape) return value;
+  ValueId reshaped(ValueId value, const SymbolicShape& sizes) {
+    if (sizes_of(graph_, value) == sizes) return value;
     const Value from = graph_.value(value);
     std::string name = fmt::format("sunk{}", graph_.values.size());
-    if (from.constant)
+    if (const std::optional<Shape> shape = static_shape(sizes); from.constant && shape)
       return graph_.add_constant(
-          name, Tensor(TensorView{from.constant->data(), from.type.dtype, shape}, from.constant->owner()));
+          name, Tensor(TensorView{from.constant->data(), from.type.dtype, *shape}, from.constant->owner()));
     NodeId producer = from.producer;
     if (producer != no_node && op_of(graph_.node(producer)) == CoreOp::reshape &&
-        shape_of(graph_, graph_.node(producer).inputs[0]) == shape)
+        sizes_of(graph_, graph_.node(producer).inputs[0]) == sizes)
       return graph_.node(producer).inputs[0];
-    ValueId to = graph_.add_value(name, {from.type.dtype, to_symbolic(shape)});
+    ValueId to = graph_.add_value(name, {from.type.dtype, sizes});
     add(make_node(name, CoreOp::reshape, {value}, {to}));
     return to;
   }
 
   /// Returns the shape of an input in the sizes before the reshape: of all of it, its last axis, or one
   /// number; nullopt for other inputs.
-  std::optional<Shape> shape_before(ValueId input, const Shape& out, const Shape& before) const {
-    Shape shape = shape_of(graph_, input);
-    if (shape == out) return before;
-    int64_t count = element_count(shape);
-    if (count == 1) return Shape{};
-    if (shape.back() == count && count == out.back() && count == before.back()) return Shape{count};
+  std::optional<SymbolicShape> shape_before(ValueId input, const SymbolicShape& out,
+                                            const SymbolicShape& before) const {
+    const SymbolicShape& sizes = sizes_of(graph_, input);
+    if (sizes == out) return before;
+    const Dim count = product_of_dims(sizes, 0, sizes.size());
+    if (count == 1) return SymbolicShape{};
+    if (sizes.back() == count && count == out.back() && count == before.back()) return SymbolicShape{count};
     return std::nullopt;
   }
 
   bool sink(const Node& node) {
-    Shape out = shape_of(graph_, node.outputs[0]), before;
+    const SymbolicShape out = sizes_of(graph_, node.outputs[0]);
+    SymbolicShape before;
     for (ValueId input : node.inputs)
-      if (auto from = source(input); from && shape_of(graph_, input) == out) before = shape_of(graph_, *from);
+      if (auto from = source(input); from && sizes_of(graph_, input) == out) before = sizes_of(graph_, *from);
     if (before.empty() || before == out) return false;
-    std::vector<Shape> shapes;
+    std::vector<SymbolicShape> shapes;
     for (ValueId input : node.inputs) {
       auto shape = shape_before(input, out, before);
       if (!shape) return false;
@@ -278,7 +280,7 @@ class ReshapeSinker {
     Node moved = node;
     for (size_t i = 0; i < shapes.size(); ++i) moved.inputs[i] = reshaped(node.inputs[i], shapes[i]);
     ValueId result = graph_.add_value(fmt::format("sunk{}", graph_.values.size()),
-                                      {graph_.value(node.outputs[0]).type.dtype, to_symbolic(before)});
+                                      {graph_.value(node.outputs[0]).type.dtype, before});
     moved.outputs = {result};
     products_.insert(result);
     add(std::move(moved));

@@ -5,6 +5,7 @@
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/core/core_attributes.h"
+#include "graph/element_rules.h"
 
 namespace intarsia::halide {
 namespace {
@@ -43,22 +44,6 @@ void substitute(std::vector<Dim>& sizes, const std::map<std::string, Dim>& numbe
   for (Dim& size : sizes) size = size.substitute(numbers);
 }
 
-/// Returns the elements as a tensor of the type; nullopt if they are not all numbers.
-std::optional<Tensor> elements_of(const ValueType& type) {
-  const std::optional<Shape> shape = type.fixed_shape();
-  if (!type.elements || !shape || (type.dtype != DType::i64 && type.dtype != DType::i32)) return std::nullopt;
-  const Tensor tensor(type.dtype, *shape);
-  for (size_t i = 0; i < type.elements->size(); ++i) {
-    const Dim& element = (*type.elements)[i];
-    if (!element.is_number()) return std::nullopt;
-    if (type.dtype == DType::i64)
-      tensor.as<int64_t>()[i] = element.number();
-    else
-      tensor.as<int32_t>()[i] = static_cast<int32_t>(element.number());
-  }
-  return tensor;
-}
-
 /// Returns the region for a number of items. Inputs that are computed from sizes become constants where nodes
 /// read them.
 Graph with_items(const Graph& region, const std::string& symbol, int64_t items) {
@@ -69,7 +54,7 @@ Graph with_items(const Graph& region, const std::string& symbol, int64_t items) 
     if (value.type.elements) substitute(*value.type.elements, number);
   }
   for (ValueId input : region.inputs) {
-    const std::optional<Tensor> elements = elements_of(graph.value(input).type);
+    const std::optional<Tensor> elements = tensor_of_elements(graph.value(input).type);
     if (!elements) continue;
     const ValueId constant = graph.add_constant(graph.value(input).name + " of a size", *elements);
     for (Node& node : graph.nodes) std::ranges::replace(node.inputs, input, constant);
@@ -246,12 +231,6 @@ class ItemComparison {
 };
 
 }  // namespace
-
-bool has_open_sizes(const Graph& region) {
-  return std::ranges::any_of(region.values, [](const Value& value) {
-    return !value.constant && value.type.shape && !value.type.fixed_shape();
-  });
-}
 
 Result<ItemRegion> split_items(const Graph& region) {
   const std::set<std::string> symbols = find_symbols(region);

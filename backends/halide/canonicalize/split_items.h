@@ -13,9 +13,6 @@ struct ItemRegion {
   std::vector<bool> input_moves;  // whether an input has a part per item, or is the same for all; by input
 };
 
-/// Checks whether a size of a value is not a number.
-bool has_open_sizes(const Graph& region);
-
 /// Splits a region in items: its values have one open size, N, as the first axis, or as a factor of it, and
 /// no item of an output depends on other items of the inputs. The canonical graphs for 2 and for 3 items are
 /// compared: they differ in first axes only, constants included, and each node keeps items apart.

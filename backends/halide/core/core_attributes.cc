@@ -128,7 +128,8 @@ void check_node(const Graph& graph, const Node& node) {
   read_attributes(node);
   INTARSIA_CHECK(node.domain.empty() && node.captures.empty() && node.outputs.size() == 1);
   for (ValueId input : node.inputs) INTARSIA_CHECK(input != no_value);
-  INTARSIA_CHECK(graph.value(node.outputs[0]).type.fixed_shape().has_value());
+  INTARSIA_CHECK(
+      std::ranges::all_of(sizes_of(graph, node.outputs[0]), [](const Dim& size) { return size.is_known(); }));
 }
 
 }  // namespace

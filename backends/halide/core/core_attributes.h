@@ -273,7 +273,7 @@ void set_attributes(Node& node, const CoreAttributes& attributes);
 Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
                const CoreAttributes& attributes = {});
 
-/// Checks that every node is a core operator with its attributes and one output, and every size a number.
+/// Checks that every node is a core operator with its attributes and one output, and every size known.
 void check_canonical(const Graph& graph);
 
 }  // namespace intarsia::halide

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "backends/halide/abi/region_plan_generated.h"
+#include "backends/halide/schedule/kernel_name.h"
 #include "base/flat_buffer.h"
 
 namespace intarsia::halide {
@@ -20,7 +21,7 @@ class Encoder {
     for (size_t c = 0; c < calls.size(); ++c) {
       const uint32_t kernel = add_kernel(calls[c].kernel, kernels[c]);
       calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
-                                       builder_.CreateString(label(calls[c], options.keep_names)),
+                                       builder_.CreateString(label_of(calls[c], options.keep_names)),
                                        static_cast<uint32_t>(calls[c].times.number()), steps(calls[c]),
                                        checks(calls[c])));
     }
@@ -41,14 +42,6 @@ class Encoder {
  private:
   static uint8_t device_of(const std::vector<Call>& calls) {
     return calls.empty() ? 0 : static_cast<uint8_t>(calls[0].kernel.isa.device);
-  }
-
-  /// Returns a label such as "conv1/BiasAdd: Conv Add Relu".
-  static std::string label(const Call& call, bool keep_names) {
-    std::vector<std::string_view> ops;
-    for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
-    const std::string work = fmt::format("{}", fmt::join(ops, " "));
-    return keep_names ? fmt::format("{}: {}", call.source, work) : work;
   }
 
   flatbuffers::Offset<flatbuffers::Vector<int64_t>> steps(const Call& call) {
@@ -78,7 +71,7 @@ class Encoder {
         kernel_index_.try_emplace(emitted.symbol, static_cast<uint32_t>(kernels_.size()));
     if (!is_new) return at->second;
     const std::vector<ArgumentForm> forms = argument_forms(kernel, emitted.output);
-    INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(forms, kernel.isa.device)));
+    INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(kernel, emitted.output)));
     std::vector<flatbuffers::Offset<fbs::Argument>> arguments;
     for (const ArgumentForm& form : forms) {
       arguments.push_back(fbs::CreateArgument(builder_, static_cast<uint8_t>(form.dtype),
@@ -93,7 +86,8 @@ class Encoder {
   flatbuffers::Offset<flatbuffers::Vector<const fbs::Place*>> add_places(const std::vector<Place>& places) {
     std::vector<fbs::Place> to;
     for (const Place& place : places)
-      to.emplace_back(static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index), place.offset);
+      to.emplace_back(static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index),
+                      static_cast<uint64_t>(place.offset.number()));
     return builder_.CreateVectorOfStructs(to);
   }
 
@@ -130,6 +124,13 @@ class Encoder {
 };
 
 }  // namespace
+
+std::string label_of(const Call& call, bool keep_names) {
+  std::vector<std::string_view> ops;
+  for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
+  const std::string work = fmt::format("{}", fmt::join(ops, " "));
+  return keep_names ? fmt::format("{}: {}", call.source, work) : work;
+}
 
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,

@@ -9,6 +9,9 @@
 
 namespace intarsia::halide {
 
+/// Returns a call's label for traces, such as "conv1/BiasAdd: Conv Add Relu".
+std::string label_of(const Call& call, bool keep_names);
+
 /// Encodes the plan, and adds the workers' scratch to the workspace.
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,

@@ -4,6 +4,7 @@
 
 #include "backends/halide/emit/codegen_generated.h"
 #include "base/flat_buffer.h"
+#include "graph/parse_dim.h"
 
 namespace intarsia::halide {
 namespace {
@@ -25,6 +26,24 @@ std::vector<ValueId> to_ids(const std::vector<uint32_t>& numbers) {
   std::vector<ValueId> ids;
   for (uint32_t number : numbers) ids.push_back(ValueId(number));
   return ids;
+}
+
+std::vector<std::string> to_texts(const SymbolicShape& sizes) {
+  std::vector<std::string> texts;
+  for (const Dim& size : sizes) texts.push_back(size.print());
+  return texts;
+}
+
+/// Reads sizes that to_texts wrote: both halves are built together.
+SymbolicShape to_sizes(const std::vector<std::string>& texts) {
+  SymbolicShape sizes;
+  for (const std::string& text : texts) {
+    TextScanner scanner(text);
+    Result<Dim> size = parse_expression(scanner);
+    INTARSIA_CHECK(size.has_value());
+    sizes.push_back(*std::move(size));
+  }
+  return sizes;
 }
 
 msg::AttributeT encode(const Attributes::Entry& entry) {
@@ -66,7 +85,7 @@ AttributeValue decode(const msg::AttributeT& from) {
 msg::ValueT encode(const Value& value) {
   msg::ValueT to;
   to.dtype = static_cast<uint8_t>(value.type.dtype);
-  to.dims = *value.type.fixed_shape();
+  to.dims = to_texts(*value.type.shape);
   if (value.constant) {
     const auto* bytes = static_cast<const uint8_t*>(value.constant->data());
     to.constant.assign(bytes, bytes + value.constant->bytes());
@@ -78,10 +97,10 @@ void decode(const msg::ValueT& from, Graph& body) {
   const DType dtype = static_cast<DType>(from.dtype);
   const std::string name = fmt::format("v{}", body.values.size());
   if (from.constant.empty()) {
-    body.add_value(name, {dtype, to_symbolic(from.dims)});
+    body.add_value(name, {dtype, to_sizes(from.dims)});
     return;
   }
-  Tensor scalar(dtype, from.dims);
+  Tensor scalar(dtype, fixed_sizes(to_sizes(from.dims)));
   INTARSIA_CHECK(scalar.bytes() == from.constant.size());
   std::memcpy(scalar.data(), from.constant.data(), from.constant.size());
   body.add_constant(name, std::move(scalar));
@@ -110,20 +129,16 @@ void decode(const msg::NodeT& from, Graph& body) {
   body.add_node(std::move(node));
 }
 
-msg::ArgumentT encode(const FixedArgument& argument) {
+msg::ArgumentT encode(const Argument& argument) {
   msg::ArgumentT to;
   to.dtype = static_cast<uint8_t>(argument.dtype);
-  to.shape = argument.shape;
-  to.strides = argument.strides;
+  to.shape = to_texts(argument.shape);
+  to.strides = to_texts(argument.strides);
   return to;
 }
 
-FixedArgument decode(const msg::ArgumentT& from) {
-  return {static_cast<DType>(from.dtype), from.shape, from.strides};
-}
-
-Argument to_argument(const FixedArgument& from) {
-  return {from.dtype, to_symbolic(from.shape), to_symbolic(from.strides)};
+Argument decode(const msg::ArgumentT& from) {
+  return {static_cast<DType>(from.dtype), to_sizes(from.shape), to_sizes(from.strides)};
 }
 
 // Bindings below break with a new field: it belongs in the message.
@@ -191,7 +206,7 @@ KernelDetails decode_details(const msg::KernelT& from) {
 }
 
 msg::KernelT encode(const Kernel& kernel) {
-  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = kernel;
+  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details, symbols] = kernel;
   msg::KernelT to;
   to.form = static_cast<uint8_t>(form);
   to.level = isa.level;
@@ -202,10 +217,11 @@ msg::KernelT encode(const Kernel& kernel) {
   to.inputs = to_numbers(body.inputs);
   to.output = static_cast<uint32_t>(body.outputs[0]);
   to.anchor = static_cast<uint32_t>(anchor);
-  for (const Argument& input : inputs) to.arguments.push_back(to_unique(encode(FixedArgument(input))));
-  to.arguments.push_back(to_unique(encode(FixedArgument(output))));
+  for (const Argument& input : inputs) to.arguments.push_back(to_unique(encode(input)));
+  to.arguments.push_back(to_unique(encode(output)));
   to.in_place = to_number(in_place);
   to.threads = threads;
+  to.symbols = static_cast<uint32_t>(symbols);
   std::visit(DetailsEncoder{to}, details);
   return to;
 }
@@ -221,11 +237,12 @@ Result<Kernel> decode(const msg::KernelT& from) {
   kernel.body.inputs = to_ids(from.inputs);
   kernel.body.outputs = {ValueId(from.output)};
   kernel.anchor = NodeId(from.anchor);
-  for (const auto& argument : from.arguments) kernel.inputs.push_back(to_argument(decode(*argument)));
+  for (const auto& argument : from.arguments) kernel.inputs.push_back(decode(*argument));
   kernel.output = std::move(kernel.inputs.back());
   kernel.inputs.pop_back();
   kernel.in_place = to_place(from.in_place);
   kernel.threads = from.threads;
+  kernel.symbols = from.symbols;
   kernel.details = decode_details(from);
   return kernel;
 }

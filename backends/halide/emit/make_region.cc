@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/emit/encode_open_plan.h"
 #include "backends/halide/emit/encode_plan.h"
 #include "backends/halide/emit/glue_object.h"
 
@@ -11,7 +13,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
                            const std::vector<EmittedKernel>& kernels, MemoryPlan memory,
                            const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
-  region.blob = encode_plan(graph, calls, kernels, options, emit, memory);
+  region.blob = has_open_sizes(graph) ? encode_open_plan(graph, calls, kernels, options, memory)
+                                      : encode_plan(graph, calls, kernels, options, emit, memory);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;
   for (const auto& [why, bytes] : memory.growths)

@@ -71,7 +71,8 @@ class Fuser {
                   values = graph_.node(attention.product).inputs[1];
     return std::ranges::none_of(attention.all(), [&](NodeId node) { return taken_[index(node)]; }) &&
            !graph_.value(keys).constant && !graph_.value(values).constant &&
-           layouts_.storage[index(values)].strides.back() == 1;
+           shape(graph_.node(attention.scores).inputs[0]).back().is_number() &&
+           shape(values).back().is_number() && layouts_.storage[index(values)].strides.back() == 1;
   }
 
   Group grow_attention(const AttentionNodes& attention) {

@@ -413,7 +413,7 @@ std::string print_layouts(const Layouts& layouts) {
     const Value& out = layouts.graph.value(node.outputs[0]);
     const Storage& storage = layouts.storage[index(node.outputs[0])];
     text += fmt::format("%{} = {} {} strides {} at {} of %{}{}\n", out.name, node.op, print_type(out.type),
-                        print_shape(storage.strides), storage.offset.print(std::identity()),
+                        print_shape(storage.strides), storage.offset.print(),
                         layouts.graph.value(storage.root).name, layouts.is_view[n] ? " (view)" : "");
   }
   return text;

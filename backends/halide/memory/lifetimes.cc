@@ -20,7 +20,7 @@ std::map<ValueId, Lifetime> find_lifetimes(const Layouts& layouts, const std::ve
     if (callers.contains(root) || graph.value(root).constant) return;
     const ValueType& type = graph.value(root).type;
     const size_t bytes =
-        dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape()))) + slack;
+        dtype_bytes(type.dtype, static_cast<size_t>(element_count(typical_shape(*type.shape)))) + slack;
     const auto step = static_cast<int>(call);
     lifetimes.try_emplace(root, Lifetime{bytes, step, step}).first->second.last = step;
   };

@@ -11,7 +11,7 @@
 namespace intarsia::halide {
 
 /// Returns the lifetime of each root that is neither the caller's nor a constant, from the first call that
-/// writes any part of it to the last that reads one, and how much memory it takes.
+/// writes any part of it to the last that reads one, and how much memory it takes (with typical sizes).
 std::map<ValueId, Lifetime> find_lifetimes(const Layouts& layouts, const std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/memory/lifetimes.h"
 #include "backends/halide/memory/pack_weights.h"
 #include "backends/halide/schedule/winograd.h"
@@ -38,8 +39,23 @@ class Planner {
     return static_cast<size_t>(dtype_bits(graph_.value(value).type.dtype)) / 8;
   }
 
+  Dim bytes_of(const Dim& elements, ValueId value) const {
+    return elements * static_cast<int64_t>(element_bytes(value));
+  }
+
+  /// Leaves the placing to the run.
+  void list_buffers(const std::map<ValueId, Lifetime>& lifetimes) {
+    for (const auto& [root, lifetime] : lifetimes) {
+      fixed_[root] = {Where::workspace, plan_.buffers.size(), 0};
+      const SymbolicShape& sizes = sizes_of(graph_, root);
+      plan_.buffers.push_back(
+          {bytes_of(product_of_dims(sizes, 0, sizes.size()), root), lifetime.first, lifetime.last});
+    }
+  }
+
   void place_workspace() {
     std::map<ValueId, Lifetime> lifetimes = find_lifetimes(layouts_, calls_);
+    if (has_open_sizes(graph_)) return list_buffers(lifetimes);
     std::map<ValueId, ValueId> taken_over;  // root of a call's output -> root of its input
     for (const Call& call : calls_)
       if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);
@@ -57,21 +73,21 @@ class Planner {
     for (const auto& [root, lifetime] : lifetimes)
       if (!taken_over.contains(root)) owners.push_back(root), buffers.push_back(lifetime);
     const ArenaPlan arena = plan_arena(buffers);
-    for (size_t i = 0; i < owners.size(); ++i) fixed_[owners[i]] = {Where::workspace, 0, arena.offsets[i]};
+    for (size_t i = 0; i < owners.size(); ++i)
+      fixed_[owners[i]] = {Where::workspace, 0, static_cast<int64_t>(arena.offsets[i])};
     for (const auto& [later, earlier] : taken_over) fixed_[later] = fixed_.at(owner(earlier));
     plan_.workspace_bytes = arena.bytes;
   }
 
   Place place(ValueId value) const {
     Place place = fixed_.at(root(value));
-    place.offset +=
-        static_cast<uint64_t>(layouts_.storage[index(value)].offset.number()) * element_bytes(value);
+    place.offset = place.offset + bytes_of(layouts_.storage[index(value)].offset, value);
     return place;
   }
 
   /// Returns the place of an argument of a repeated call in its first run.
   Place walked(Place place, const Call& call, size_t argument, ValueId value) const {
-    place.offset += static_cast<uint64_t>(call.walk(argument).start.number()) * element_bytes(value);
+    place.offset = place.offset + bytes_of(call.walk(argument).start, value);
     return place;
   }
 
@@ -100,8 +116,7 @@ class Planner {
       return {Where::constant, packed_weights(kernel, i, value), 0};
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
     if (made) plan_.constants.push_back(*constant);
-    return {Where::constant, at->second,
-            static_cast<uint64_t>(storage.offset.number()) * element_bytes(value)};
+    return {Where::constant, at->second, bytes_of(storage.offset, value)};
   }
 
   const Layouts& layouts_;
@@ -113,11 +128,12 @@ class Planner {
   MemoryPlan plan_;
 };
 
-std::string print_place(const Place& place) {
+std::string print_place(const Place& place, bool is_open) {
   constexpr const char* names[] = {"input", "output", "constant", "workspace"};
   std::string text = names[static_cast<size_t>(place.where)];
-  if (place.where != Where::workspace) text += fmt::format(" {}", place.index);
-  return place.offset > 0 || place.where == Where::workspace ? text + fmt::format("+{}", place.offset) : text;
+  if (place.where != Where::workspace || is_open) text += fmt::format(" {}", place.index);
+  const bool is_start = place.offset == 0 && (place.where != Where::workspace || is_open);
+  return is_start ? text : fmt::format("{}+{}", text, place.offset.print());
 }
 
 }  // namespace
@@ -127,7 +143,7 @@ std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls,
       fmt::format("workspace {} bytes, {} constants\n", memory.workspace_bytes, memory.constants.size());
   for (size_t c = 0; c < calls.size(); ++c) {
     std::vector<std::string> places;
-    for (const Place& place : memory.places[c]) places.push_back(print_place(place));
+    for (const Place& place : memory.places[c]) places.push_back(print_place(place, !memory.buffers.empty()));
     const std::string to = places.back();
     places.pop_back();
     text += fmt::format("%{} = {} of {}\n", layouts.graph.value(calls[c].output).name, to,

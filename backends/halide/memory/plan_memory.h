@@ -15,14 +15,24 @@ enum class Where : uint8_t { input, output, constant, workspace };
 
 struct Place {
   Where where = Where::workspace;
-  size_t index = 0;     // number of the region's input or output, or of MemoryPlan::constants
-  uint64_t offset = 0;  // bytes
+  /// Number of the region's input or output, of MemoryPlan::constants, or of MemoryPlan::buffers, if there
+  /// are any.
+  size_t index = 0;
+  Dim offset = 0;  // bytes
+};
+
+/// Part of the workspace of a region with open sizes, from the first call that writes it to the last that
+/// reads it. It is placed when the sizes are known.
+struct OpenBuffer {
+  Dim bytes = 0;
+  int first = 0, last = 0;
 };
 
 struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // places of each call's inputs, then its output, in its first run
   std::vector<Tensor> constants;           // constants as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
+  std::vector<OpenBuffer> buffers;  // empty if all sizes are numbers
   std::map<std::string, uint64_t> growths =
       {};  // bytes that packed weights take in addition, by reason (WeightGrowth)
 };

@@ -4,17 +4,19 @@
 
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
+#include "backends/halide/runtime/load_open_region.h"
+#include "backends/halide/runtime/plan_parts.h"
 #include "backends/halide/runtime/region_executable.h"
 #include "base/flat_buffer.h"
 
 namespace intarsia::halide {
 namespace {
 
-constexpr uint32_t max_workers = 1024;
-constexpr uint32_t max_symbol_bytes = 256;
 constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
 
 using Bytes = __int128;
+
+}  // namespace
 
 std::optional<HalideType> halide_type(DType dtype) {
   auto bits = static_cast<uint8_t>(dtype_bits(dtype));
@@ -39,6 +41,8 @@ std::optional<HalideType> halide_type(DType dtype) {
   }
 }
 
+namespace {
+
 /// Kernel, and its arguments as its code sees them.
 struct LoadedKernel {
   KernelFunction function = nullptr;
@@ -53,8 +57,6 @@ struct Loading {
   std::vector<LoadedKernel> kernels = {};
   RegionCode region = {};
 };
-
-tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
 
 /// Takes a vector of parts from the blob. Returns false if it is missing or damaged. FlatBuffers data may
 /// refer to one part many times, which our writer does not do: parts that exceed the blob are damage. The
@@ -74,7 +76,7 @@ Status load_sizes(Loading& state) {
   const bool is_offloaded = state.plan->device() != 0;
   if (is_offloaded && state.context.constant_places.size() != state.context.constants.size())
     return fail("halide: the region's kernels are for a device");
-  if (state.plan->device() >= kernel_device_count) return damaged();
+  if (state.plan->device() >= kernel_device_count) return damaged_plan();
   state.region.device = static_cast<KernelDevice>(state.plan->device());
   state.region.workers = state.plan->workers();
   state.region.scratch_offset = state.plan->scratch_offset();
@@ -102,21 +104,21 @@ Status load_items(Loading& state) {
   if (!read(state, moves, sizeof(uint8_t)) || !read(state, outputs, sizeof(flatbuffers::uoffset_t)) ||
       moves->size() != region.input_bytes.size() || outputs->size() != region.output_bytes.size() ||
       region.device != KernelDevice::cpu)
-    return damaged();
+    return damaged_plan();
   region.input_moves.emplace(moves->begin(), moves->end());
   for (uint32_t i = 0; i < moves->size(); ++i)
-    if (moves->Get(i) != 0 && region.input_bytes[i] == 0) return damaged();
+    if (moves->Get(i) != 0 && region.input_bytes[i] == 0) return damaged_plan();
   for (uint32_t i = 0; i < outputs->size(); ++i) {
     const fbs::ItemOutput& output = *outputs->Get(i);
     const auto dtype = static_cast<DType>(output.dtype());
     if (output.dtype() >= dtype_count || !halide_type(dtype) ||
         !read(state, output.dims(), sizeof(int64_t)) || output.dims()->size() == 0 ||
         output.dims()->size() > max_dimensions)
-      return damaged();
+      return damaged_plan();
     const Shape shape(output.dims()->begin(), output.dims()->end());
     const Result<int64_t> elements = checked_elements(shape);
     if (!elements || dtype_bytes(dtype, static_cast<size_t>(*elements)) != region.output_bytes[i])
-      return damaged();
+      return damaged_plan();
     region.item_outputs.push_back({nullptr, dtype, shape});
   }
   return {};
@@ -129,7 +131,7 @@ Status load_argument(Loading& state, const fbs::Argument& from, LoadedKernel& ke
   const auto *extents = from.extents(), *strides = from.strides();
   if (!type || !read(state, extents, sizeof(int32_t)) || !read(state, strides, sizeof(int32_t)) ||
       extents->size() != strides->size() || extents->size() > max_dimensions)
-    return damaged();
+    return damaged_plan();
   BufferPlan& to = kernel.arguments.emplace_back();
   to.type = *type;
   for (uint32_t i = 0; i < extents->size(); ++i) {
@@ -147,7 +149,7 @@ Status load_kernel(Loading& state, const fbs::Kernel& from) {
   if (!from.symbol() || from.symbol()->size() > max_symbol_bytes ||
       !read(state, arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
       arguments->size() > max_arguments)
-    return damaged();
+    return damaged_plan();
   LoadedKernel kernel;
   std::vector<ArgumentForm> forms;
   for (uint32_t i = 0; i < arguments->size(); ++i)
@@ -222,7 +224,8 @@ Status check_output(const BufferPlan& buffer) {
 }
 
 Status load_check(Loading& state, const fbs::IndexCheck& from, const LoadedKernel& kernel, CallPlan& to) {
-  if (!read(state, from.ranges(), sizeof(fbs::IndexRange)) || from.ranges()->size() == 0) return damaged();
+  if (!read(state, from.ranges(), sizeof(fbs::IndexRange)) || from.ranges()->size() == 0)
+    return damaged_plan();
   if (from.argument() >= kernel.arguments.size())
     return fail("it checks argument {} of {}", from.argument(), kernel.arguments.size());
   const BufferPlan& argument = kernel.arguments[from.argument()];
@@ -237,7 +240,7 @@ Status load_check(Loading& state, const fbs::IndexCheck& from, const LoadedKerne
 
 Status load_checks(Loading& state, const fbs::Call& from, const LoadedKernel& kernel, CallPlan& to) {
   if (from.checks() == nullptr) return {};
-  if (!read(state, from.checks(), sizeof(flatbuffers::uoffset_t))) return damaged();
+  if (!read(state, from.checks(), sizeof(flatbuffers::uoffset_t))) return damaged_plan();
   for (uint32_t i = 0; i < from.checks()->size(); ++i)
     TRY(load_check(state, *from.checks()->Get(i), kernel, to));
   return {};
@@ -254,7 +257,7 @@ Status load_call(Loading& state, const fbs::Call& from) {
     return fail("{} places and {} steps for a kernel of {} arguments", places, steps, count);
   if (!read(state, from.places(), sizeof(fbs::Place)) ||
       (steps != 0 && !read(state, from.steps(), sizeof(int64_t))))
-    return damaged();
+    return damaged_plan();
   CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}, {}};
   for (uint32_t i = 0; i < count; ++i) {
     to.buffers.push_back(static_cast<uint32_t>(state.region.buffers.size()));
@@ -278,18 +281,20 @@ Status load_call(Loading& state, const fbs::Call& from) {
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   Loading state{.context = context, .unread = context.blob.size()};
   const auto* any = find_table<fbs::AnyPlan>(context.blob);
-  if (any == nullptr) return damaged();
+  if (any == nullptr) return damaged_plan();
   const uint32_t version = any->version();
+  if (version == open_plan_version) return load_open_region(context);
   if (version != 3)
     return fail(ErrorKind::version,
-                "halide: the region's plan has version {}, this runtime reads 3; compile again", version);
+                "halide: the region's plan has version {}, this runtime reads 3 and {}; compile again",
+                version, open_plan_version);
   const fbs::RegionPlan* plan = state.plan = find_table<fbs::RegionPlan>(context.blob);
-  if (plan == nullptr) return damaged();
+  if (plan == nullptr) return damaged_plan();
   if (!read(state, plan->input_bytes(), sizeof(uint64_t)) ||
       !read(state, plan->output_bytes(), sizeof(uint64_t)) ||
       !read(state, plan->kernels(), sizeof(flatbuffers::uoffset_t)) ||
       !read(state, plan->calls(), sizeof(flatbuffers::uoffset_t)))
-    return damaged();
+    return damaged_plan();
   TRY(load_sizes(state));
   TRY(load_items(state));
   for (uint32_t i = 0; i < plan->kernels()->size(); ++i) TRY(load_kernel(state, *plan->kernels()->Get(i)));

@@ -8,9 +8,10 @@ namespace intarsia::halide {
 
 namespace {
 
-/// Checks whether an argument lies where the kernels find it.
+/// Checks whether an argument lies where the kernels find it; one without elements may be nowhere.
 template <typename Argument>
-bool is_there(const Argument& argument, KernelDevice device) {
+bool is_there(const Argument& argument, KernelDevice device, uint64_t bytes) {
+  if (bytes == 0) return true;
   return device == KernelDevice::cpu ? argument.tensor.data != nullptr : argument.place.memory != nullptr;
 }
 
@@ -22,11 +23,13 @@ Status RegionExecutable::check(const RunContext& context) const {
     return fail("halide: the region takes {} inputs and {} outputs, got {} and {}", code_.input_bytes.size(),
                 code_.output_bytes.size(), context.inputs.size(), context.outputs.size());
   for (size_t i = 0; i < code_.input_bytes.size(); ++i)
-    if (!is_there(context.inputs[i], code_.device) || context.inputs[i].tensor.bytes() < code_.input_bytes[i])
+    if (!is_there(context.inputs[i], code_.device, code_.input_bytes[i]) ||
+        context.inputs[i].tensor.bytes() < code_.input_bytes[i])
       return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(),
                   code_.input_bytes[i]);
   for (size_t i = 0; i < code_.output_bytes.size(); ++i)
-    if (context.outputs[i].dynamic || !is_there(context.outputs[i], code_.device) ||
+    if (context.outputs[i].dynamic || !is_there(context.outputs[i], code_.device, code_.output_bytes[i]) ||
+
         context.outputs[i].tensor.bytes() < code_.output_bytes[i])
       return fail("halide: output {} has {} bytes, the region writes {}", i,
                   context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
@@ -133,12 +136,15 @@ Status RegionExecutable::run_on_host(const RunContext& context) const {
                         {context.workspace + code_.scratch_offset, 0, code_.workers},
                         {context.scratch, code_.workers, context.scratch ? more_workers(threads) : 0});
   HalideBuffer buffers[max_arguments];
-  void* arguments[max_arguments + 1];
+  void* arguments[max_arguments + max_sizes + 1];
   void* user_context = runtime.table();
   arguments[0] = &user_context;
   for (size_t c = 0; c < code_.calls.size(); ++c) {
     const CallPlan& call = code_.calls[c];
+    void** next = arguments + 1;
     for (size_t i = 0; i < call.buffers.size(); ++i) {
+      if (i + 1 == call.buffers.size())
+        for (const int32_t& size : call.sizes) *next++ = const_cast<int32_t*>(&size);
       const BufferPlan& plan = code_.buffers[call.buffers[i]];
       buffers[i] = {0,
                     nullptr,
@@ -148,7 +154,7 @@ Status RegionExecutable::run_on_host(const RunContext& context) const {
                     static_cast<int32_t>(plan.dimensions.size()),
                     plan.dimensions.data(),
                     nullptr};
-      arguments[i + 1] = &buffers[i];
+      *next++ = &buffers[i];
     }
     const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
     TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", c, call.label));

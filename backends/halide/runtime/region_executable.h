@@ -10,11 +10,13 @@
 
 namespace intarsia::halide {
 
-/// Kernel in its array form: takes pointers to the user context's address, then to each buffer.
+/// Kernel in its array form: takes pointers to the user context's address, to each input buffer, to each open
+/// size, and to the output buffer.
 using KernelFunction = int (*)(void** arguments);
 
 constexpr size_t max_arguments = 96;   // limit for one kernel; they are on the stack during a call
 constexpr size_t max_dimensions = 16;  // limit for one argument
+constexpr size_t max_sizes = 16;       // limit of the open sizes that one kernel takes
 
 struct BufferPlan {
   enum class Where : uint8_t { input, output, constant, workspace };
@@ -34,6 +36,7 @@ struct CallPlan {
   std::vector<int64_t>
       steps;  // bytes by which each buffer moves from one run to the next; empty if they stay
   std::vector<IndexCheckPlan> checks = {};
+  std::vector<int32_t> sizes = {};  // open sizes, which code for them takes after its inputs
 };
 
 /// Contents of a blob, checked.

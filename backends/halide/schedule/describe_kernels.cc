@@ -92,14 +92,15 @@ Shape weights_shape(const Layouts& layouts, const Call& call) {
 }
 
 KernelNote describe_kernel(const Layouts& layouts, const Call& call) {
-  const auto times = static_cast<uint64_t>(call.times.number());
+  const bool is_open = call.kernel.symbols > 0;
+  const auto times = is_open ? 0 : static_cast<uint64_t>(call.times.number());
   const ValueType& output = layouts.graph.value(call.output).type;
   return {.nodes = list_sources(layouts.graph, call),
           .dtype = output.dtype,
           .shape = output.fixed_shape(),
           .weights = weights_shape(layouts, call),
-          .operations = times * count_operations(layouts.graph, call),
-          .bytes = times * count_bytes(call.kernel),
+          .operations = is_open ? 0 : times * count_operations(layouts.graph, call),
+          .bytes = is_open ? 0 : times * count_bytes(call.kernel),
           .algorithm = print_algorithm(call)};
 }
 

@@ -204,8 +204,9 @@ std::optional<size_t> Kernel::weights() const {
 
 /// Bindings here and in the functions called break with a new field: it belongs in the text.
 std::string Kernel::text() const {
-  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = *this;
+  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details, symbols] = *this;
   std::string text = fmt::format("form {} threads {} {}\n", name_of(form), threads, isa_text(isa));
+  if (symbols > 0) text += fmt::format("open sizes {}\n", symbols);
   text += std::visit(DetailsText(), details);
   if (in_place) text += fmt::format("in place of {}\n", *in_place);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -221,11 +222,59 @@ std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls) 
   for (const Call& call : calls) {
     text += fmt::format("%{} ({}) = kernel of", layouts.graph.value(call.output).name, call.source);
     for (ValueId input : call.inputs) text += fmt::format(" %{}", layouts.graph.value(input).name);
-    text += call.times == 1 ? "\n" : fmt::format(", {} times\n", call.times.print(std::identity()));
+    text += call.times == 1 ? "\n" : fmt::format(", {} times\n", call.times.print());
     text += call.kernel.text() + "\n";
   }
   return text;
 }
+
+int64_t typical(const Dim& size) {
+  std::map<std::string, Dim> values;
+  for (const std::string& symbol : size.symbols()) values[symbol] = typical_size;
+  return size.substitute(values).number();
+}
+
+Shape typical_shape(const SymbolicShape& sizes) {
+  Shape shape;
+  for (const Dim& size : sizes) shape.push_back(typical(size));
+  return shape;
+}
+
+std::vector<SymbolicShape*> Kernel::open_shapes() {
+  std::vector<SymbolicShape*> shapes;
+  for (Argument& input : inputs) shapes.insert(shapes.end(), {&input.shape, &input.strides});
+  shapes.insert(shapes.end(), {&output.shape, &output.strides});
+  for (Value& value : body.values)
+    if (!value.constant) shapes.push_back(&*value.type.shape);
+  return shapes;
+}
+
+Kernel Kernel::with_typical_sizes() const {
+  Kernel kernel = *this;
+  kernel.symbols = 0;
+  for (SymbolicShape* sizes : kernel.open_shapes()) *sizes = to_symbolic(typical_shape(*sizes));
+  return kernel;
+}
+
+namespace {
+
+/// Numbers the open sizes of a kernel, so that kernels of equal sizes are equal whatever names the region
+/// has.
+void name_symbols(Call& call) {
+  std::map<std::string, Dim> names;
+  for (SymbolicShape* sizes : call.kernel.open_shapes())
+    for (const Dim& size : *sizes)
+      for (const std::string& symbol : size.symbols()) {
+        if (names.contains(symbol)) continue;
+        names[symbol] = Dim::named(symbol_name(call.symbols.size()));
+        call.symbols.push_back(symbol);
+      }
+  call.kernel.symbols = call.symbols.size();
+  for (SymbolicShape* sizes : call.kernel.open_shapes())
+    for (Dim& size : *sizes) size = size.substitute(names);
+}
+
+}  // namespace
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
                                int threads) {
@@ -239,7 +288,10 @@ std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>&
       calls.push_back(Maker(layouts, group).make(threads));
     for (Call& call : std::span(calls).subspan(first)) call.nodes = group.nodes;
   }
-  for (Call& call : calls) call.kernel.isa = isa;
+  for (Call& call : calls) {
+    call.kernel.isa = isa;
+    name_symbols(call);
+  }
   return calls;
 }
 

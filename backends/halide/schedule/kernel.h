@@ -56,7 +56,14 @@ struct FixedArgument {
       : dtype(argument.dtype), shape(fixed_sizes(argument.shape)), strides(fixed_sizes(argument.strides)) {}
   FixedArgument(DType dtype, Shape shape, Shape strides)
       : dtype(dtype), shape(std::move(shape)), strides(std::move(strides)) {}
+  Argument symbolic() const { return {dtype, to_symbolic(shape), to_symbolic(strides)}; }
 };
+
+/// Size of an open axis for which schedules are chosen; code is right for all sizes.
+inline constexpr int64_t typical_size = 128;
+/// Returns the value of an expression where all open sizes are typical.
+int64_t typical(const Dim& size);
+Shape typical_shape(const SymbolicShape& sizes);
 
 struct Kernel {
   Form form = Form::elementwise;
@@ -68,6 +75,7 @@ struct Kernel {
   std::optional<size_t> in_place;  // input that the output is written over; the same address
   int threads = 1;
   KernelDetails details;  // details of its form
+  size_t symbols = 0;     // open sizes of its arguments: "s0", "s1", ... (symbol_name)
 
   /// Returns all of the above as text: kernels with equal text have equal code, and a change of any field
   /// changes the text.
@@ -79,6 +87,10 @@ struct Kernel {
   const AttentionDetails& attention() const { return details_as<AttentionDetails>(); }
   /// Returns the input that holds weights known at compile time.
   std::optional<size_t> weights() const;
+  /// Returns all shapes and strides that may have open sizes, of arguments and of the body's values.
+  std::vector<SymbolicShape*> open_shapes();
+  /// Returns the kernel for typical sizes.
+  Kernel with_typical_sizes() const;
 
  private:
   template <typename T>
@@ -88,6 +100,9 @@ struct Kernel {
     return *typed;
   }
 };
+
+/// Returns the name of a kernel's open size.
+inline std::string symbol_name(size_t number) { return fmt::format("s{}", number); }
 
 /// Offset of an argument in its value while a call repeats its kernel, in elements.
 struct Walk {
@@ -123,6 +138,8 @@ struct Call {
   std::vector<Walk> walks = {};
   /// Checks of indices; without them an index out of range reads some element.
   std::vector<IndexCheck> checks = {};
+  /// Open sizes of the region that the kernel's stand for. Walks and checks have the region's.
+  std::vector<std::string> symbols = {};
 
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };

@@ -117,6 +117,27 @@ std::vector<Kernel> threading_variants(std::span<const Kernel> sorted, const Com
 
 }  // namespace
 
+namespace {
+
+/// Returns the kernel for open sizes that computes in the way that was chosen for typical ones.
+Kernel with_open_sizes(const Kernel& chosen, Kernel open) {
+  if (open.symbols == 0) return chosen;
+  open.isa = chosen.isa;
+  open.threads = chosen.threads;
+  open.details = chosen.details;
+  if (const std::optional<size_t> weights = chosen.weights()) {
+    open.inputs[*weights] = chosen.inputs[*weights];
+    open.body.value(open.body.inputs[*weights]).type.shape = open.inputs[*weights].shape;
+  }
+  const bool has_open_channels =
+      open.form == Form::contraction &&
+      !sizes_of(open.body, open.body.node(open.anchor).outputs[0]).back().is_number();
+  if (has_open_channels) std::get<ContractionDetails>(open.details).schedule.tile.exact = false;
+  return open;
+}
+
+}  // namespace
+
 Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
                         const CompileOptions& options) {
   std::map<std::string, size_t> numbers;  // numbers of distinct kernels, by text
@@ -124,10 +145,11 @@ Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOp
   std::vector<std::vector<Kernel>> variants;
   std::vector<std::optional<Kernel>> plain;
   for (const Call& call : calls) {
-    auto [at, is_new] = numbers.try_emplace(call.kernel.text(), variants.size());
+    const Kernel kernel = call.kernel.with_typical_sizes();
+    auto [at, is_new] = numbers.try_emplace(kernel.text(), variants.size());
     if (is_new) {
-      variants.push_back(kernel_variants(call.kernel, options));
-      plain.push_back(plain_variant(call.kernel));
+      variants.push_back(kernel_variants(kernel, options));
+      plain.push_back(plain_variant(kernel));
     }
     number_of_call.push_back(at->second);
   }
@@ -140,8 +162,10 @@ Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOp
   }
   for (size_t c = 0; c < calls.size(); ++c) {
     const std::vector<Kernel>& ranked = variants[number_of_call[c]];
-    calls[c].kernel = ranked.front();
-    calls[c].alternatives.assign(ranked.begin() + 1, ranked.end());
+    const Kernel open = std::move(calls[c].kernel);
+    calls[c].kernel = with_open_sizes(ranked.front(), open);
+    for (const Kernel& alternative : std::span(ranked).subspan(1))
+      calls[c].alternatives.push_back(with_open_sizes(alternative, open));
   }
   return {};
 }

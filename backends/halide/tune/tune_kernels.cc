@@ -43,14 +43,14 @@ class Batch {
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const FixedArgument input(kernel.inputs[i]);
       if (kernel.weights() == i) {
-        places.push_back({Where::constant, constant(input), 0});
+        places.push_back({Where::constant, constant(input)});
       } else {
-        places.push_back({Where::workspace, 0, inputs});
+        places.push_back({Where::workspace, 0, static_cast<int64_t>(inputs)});
         read.push_back({inputs, inputs + bytes_of(input)});
         inputs += rounded(bytes_of(input));
       }
     }
-    places.push_back({Where::workspace, 0, 0});
+    places.emplace_back();
     memory_.places.push_back(std::move(places));
     input_bytes_ = std::max(input_bytes_, inputs);
     output_bytes_ = std::max(output_bytes_, rounded(bytes_of(FixedArgument(kernel.output))));
@@ -59,7 +59,7 @@ class Batch {
   /// Returns the time that each kernel takes.
   Result<std::vector<Timing>> time(const CompileOptions& options) {
     for (size_t i = 0; i < calls_.size(); ++i) {
-      memory_.places[i].back().offset = input_bytes_;
+      memory_.places[i].back().offset = static_cast<int64_t>(input_bytes_);
       uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(FixedArgument(calls_[i].kernel.output))};
     }
     memory_.workspace_bytes = input_bytes_ + output_bytes_;

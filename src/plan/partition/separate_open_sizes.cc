@@ -22,8 +22,10 @@ void separate_open_sizes(const PlanningProblem& problem, Placement& placement) {
   for (uint32_t i = 0; i < placement.nodes.size(); ++i) {
     PlacedNode& node = placement.nodes[i];
     node.open_size = 0;
-    if (!problem.targets[node.target].backend->info().has_one_open_size) continue;
     const std::string symbol = find_symbol(problem.graph, problem.graph.nodes[i]);
+    if (symbol.empty() ||
+        !problem.targets[node.target].backend->wants_one_open_size(problem.graph, NodeId(i)))
+      continue;
     node.open_size = numbers.try_emplace(symbol, static_cast<uint32_t>(numbers.size())).first->second;
   }
 }

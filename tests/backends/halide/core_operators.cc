@@ -179,11 +179,11 @@ void change_body(Changes& changes) {
 /// Checks each field on its own; a new field breaks the bindings.
 TEST(HalideKernelText, DistinguishesEveryField) {
   Kernel kernel = make_kernel(convolution, halide::Form::contraction);
-  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = kernel;
+  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details, symbols] = kernel;
   const auto& [level, vector_bytes, registers, device, group_items, l2_bytes] = isa;
   (void)form, (void)body, (void)anchor, (void)inputs, (void)output, (void)in_place, (void)threads;
-  (void)details, (void)level, (void)vector_bytes, (void)registers, (void)device, (void)group_items,
-      (void)l2_bytes;
+  (void)details, (void)symbols, (void)level, (void)vector_bytes, (void)registers, (void)device,
+      (void)group_items, (void)l2_bytes;
   Changes changes(kernel);
   changes.add("form", [](Kernel& k) { k.form = halide::Form::window; });
   changes.add("isa.level", [](Kernel& k) { k.isa.level = "x86-64-v4"; });
@@ -196,6 +196,7 @@ TEST(HalideKernelText, DistinguishesEveryField) {
   changes.add("in_place", [](Kernel& k) { k.in_place = 0; });
   changes.add("another in_place", [](Kernel& k) { k.in_place = 1; });
   changes.add("threads", [](Kernel& k) { k.threads += 1; });
+  changes.add("symbols", [](Kernel& k) { k.symbols += 1; });
   changes.add_argument("input", [](Kernel& k) -> halide::Argument& { return k.inputs[0]; });
   changes.add_argument("weights", [](Kernel& k) -> halide::Argument& { return k.inputs[1]; });
   changes.add_argument("output", [](Kernel& k) -> halide::Argument& { return k.output; });

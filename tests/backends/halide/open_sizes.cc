@@ -23,7 +23,12 @@ std::vector<std::string> arguments_of(const std::string& text) {
   std::vector<std::string> lines;
   for (const halide::Call& call :
        halide::make_kernels(layouts, halide::fuse(layouts), *halide::make_isa("x86-64-v3"), 1)) {
-    const auto print = [](const halide::Argument& argument) {
+    std::map<std::string, Dim> names;
+    for (size_t i = 0; i < call.symbols.size(); ++i)
+      names[halide::symbol_name(i)] = Dim::named(call.symbols[i]);
+    const auto print = [&](halide::Argument argument) {
+      for (SymbolicShape* sizes : {&argument.shape, &argument.strides})
+        for (Dim& size : *sizes) size = size.substitute(names);
       return print_shape(argument.shape) + ":" + print_shape(argument.strides);
     };
     std::string line;

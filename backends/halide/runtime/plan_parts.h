@@ -1,0 +1,21 @@
+// What the loaders of regions' plans share.
+#pragma once
+
+#include <optional>
+
+#include "backends/halide/abi/halide_abi.h"
+#include "base/dtype.h"
+#include "base/result.h"
+
+namespace intarsia::halide {
+
+// Limits for damaged plans.
+constexpr uint32_t max_workers = 1024;
+constexpr uint32_t max_symbol_bytes = 256;
+
+inline tl::unexpected<Error> damaged_plan() { return fail("halide: the region's plan is damaged"); }
+
+/// Returns the type of a buffer; nullopt if kernels do not compute with the dtype.
+std::optional<HalideType> halide_type(DType dtype);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,215 @@
+// Kernels whose sizes are known when they run, of every kind that has them, against the reference kernels:
+// with sizes of nothing, of one, of tiles and vectors and one off, between guard pages.
+//
+// Covers: backends/halide/build/ build_attention.cc build_contraction.cc build_kernel.cc build_movement.cc
+// build_pointwise.cc build_reduction.cc schedule_contraction.cc
+// backends/halide/canonicalize/ canonicalize.cc rewriter.cc
+// backends/halide/emit/ encode_open_plan.cc kernel_message.cc
+// backends/halide/memory/ plan_memory.cc verify_memory.cc
+// backends/halide/runtime/ load_open_region.cc open_region.cc
+// backends/halide/schedule/ kernel.cc kernel_name.cc
+// backends/halide/tune/ choose_schedules.cc
+#include <gtest/gtest.h>
+
+#include <random>
+#include <regex>
+
+#include "tests/backends/halide/cases.h"
+#include "tests/support/halide_support.h"
+#include "tests/support/rounds.h"
+#include "tests/support/test_team.h"
+
+namespace intarsia::test {
+namespace {
+
+/// Graphs over sizes r and c. Inputs that start with "w" are random constants.
+constexpr Case open_cases[] = {
+    {"Elementwise", R"(input %x : f32[r,c]
+input %row : f32[1,c]
+input %w : f32[1]
+%a = Add(%x, %row)
+%b = Mul(%a, %w)
+%y = Sigmoid(%b))"},
+    {"BroadcastInside", R"(input %x : f32[r,5,c]
+input %row : f32[r,1,c]
+input %b : bool[5,1]
+%a = Sub(%x, %row)
+%y = Where(%b, %a, %x))"},
+    {"Bytes", R"(input %x : bool[r,c]
+input %z : bool[c]
+%a = And(%x, %z)
+%y = Not(%a))"},
+    {"Transpose", R"(input %x : f32[r,3,c]
+%t = Transpose(%x) {perm=[2,0,1]}
+%y = Relu(%t))"},
+    {"ReshapeThatMoves", R"(input %x : f32[r,4,c]
+const %s : i64[3] = {-1, 0, 2}
+const %rows : i64[2] = {-1, 4}
+%t = Transpose(%x) {perm=[2,0,1]}
+%y = Reshape(%t, %rows))"},
+    {"Slice", R"(input %x : f32[r,c]
+const %starts : i64[2] = {1, 0}
+const %ends : i64[2] = {9223372036854775807, 9223372036854775807}
+const %axes : i64[2] = {0, 1}
+%t = Slice(%x, %starts, %ends, %axes)
+%y = Neg(%t))"},
+    {"SliceOfThree", R"(input %x : f32[r,5,c]
+const %starts : i64[1] = {3}
+const %ends : i64[1] = {-9223372036854775807}
+const %axes : i64[1] = {1}
+const %steps : i64[1] = {-2}
+%t = Slice(%x, %starts, %ends, %axes, %steps)
+%y = Neg(%t))"},
+    {"Concat", R"(input %x : f32[r,c]
+input %z : f32[c,c]
+%a = Neg(%x)
+%y = Concat(%a, %z) {axis=0})"},
+    {"ConcatAlongRows", R"(input %x : f32[r,c]
+input %z : f32[r,3]
+%y = Concat(%x, %z) {axis=1})"},
+    {"Split", R"(input %x : f32[r,6,c]
+const %parts : i64[2] = {2, 4}
+%a, %b = Split(%x, %parts) {axis=1}
+%s = ReduceSum(%a) {keepdims=1}
+%y = Mul(%b, %s))"},
+    {"Gather", R"(input %i : i64[r,c]
+input %w : f32[4,7]
+%y = Gather(%w, %i))"},
+    {"GatherElements", R"(input %x : f32[r,4]
+input %i : i64[r,c]
+%y = GatherElements(%x, %i) {axis=1})"},
+    {"Trilu", R"(input %x : f32[2,r,c]
+%y = Trilu(%x) {upper=0})"},
+    {"Expand", R"(input %x : f32[r,1]
+input %z : f32[r,c]
+%y = Sub(%x, %z))"},
+    {"Product", R"(input %x : f32[r,24]
+input %w : f32[24,40]
+input %wb : f32[40]
+%p = MatMul(%x, %w)
+%a = Add(%p, %wb)
+%y = Relu(%a))"},
+    {"ProductOfUnevenChannels", R"(input %x : f32[c,r,7]
+input %w : f32[7,37]
+%y = MatMul(%x, %w))"},
+    {"ProductOfFewChannels", R"(input %x : f32[r,19]
+input %w : f32[19,3]
+%y = Gemm(%x, %w))"},
+    {"ProductOfOpenColumns", R"(input %x : f32[2,r,8]
+input %z : f32[2,8,c]
+%y = MatMul(%x, %z))"},
+    {"ProductOfTransposed", R"(input %x : f32[3,r,8]
+input %z : f32[3,c,8]
+%t = Transpose(%z) {perm=[0,2,1]}
+%y = MatMul(%x, %t))"},
+    {"ProductOfOpenDepth", R"(input %x : f32[2,r,c]
+input %z : f32[2,c,20]
+%y = MatMul(%x, %z))"},
+    {"ProductOfSquares", R"(input %x : f32[r,c]
+%t = Transpose(%x) {perm=[1,0]}
+%y = MatMul(%t, %x))"},
+    {"SoftmaxAlongOpenRows", R"(input %x : f32[r,c]
+%y = Softmax(%x))"},
+    {"SoftmaxAcrossOpenRows", R"(input %x : f32[r,c,5]
+%y = Softmax(%x) {axis=1})"},
+    {"LayerNormalization", R"(input %x : f32[c,r,24]
+input %w : f32[24]
+input %ws : f32[24]
+%y = LayerNormalization(%x, %w, %ws))"},
+    {"MeanOfOpenRows", R"(input %x : f32[r,c,6]
+%y = ReduceMean(%x) {axes=[1], keepdims=0})"},
+    {"SumOfAll", R"(input %x : f32[r,c]
+%y = ReduceSum(%x) {keepdims=0})"},
+    {"LargestAlongRows", R"(input %x : f32[r,c]
+%m = ReduceMax(%x) {axes=[1], keepdims=1}
+%y = Sub(%x, %m))"},
+    {"LargestOfRows", R"(input %x : f32[r,c]
+%y = ReduceMax(%x) {axes=[1], keepdims=1})"},
+    {"ArgMax", R"(input %x : f32[r,c]
+%y = ArgMax(%x) {axis=1})"},
+    {"Attention", R"(input %q : f32[2,r,16]
+input %k : f32[2,16,c]
+input %v : f32[2,c,24]
+input %m : f32[1,1,c]
+%s = MatMul(%q, %k)
+%t = Add(%s, %m)
+%p = Softmax(%t)
+%y = MatMul(%p, %v))"},
+    {"AttentionOfHeads", R"(input %x : f32[r,c,24]
+input %w_small : f32[24,24]
+input %w_small_k : f32[24,24]
+const %heads : i64[4] = {0, 0, 3, 8}
+const %joined : i64[3] = {0, 0, 24}
+%q0 = MatMul(%x, %w_small)
+%k0 = MatMul(%x, %w_small_k)
+%q1 = Reshape(%q0, %heads)
+%k1 = Reshape(%k0, %heads)
+%v1 = Reshape(%x, %heads)
+%q = Transpose(%q1) {perm=[0,2,1,3]}
+%k = Transpose(%k1) {perm=[0,2,3,1]}
+%v = Transpose(%v1) {perm=[0,2,1,3]}
+%s = MatMul(%q, %k)
+%p = Softmax(%s)
+%o = MatMul(%p, %v)
+%t = Transpose(%o) {perm=[0,2,1,3]}
+%y = Reshape(%t, %joined))"},
+};
+
+/// Returns a graph with these sizes, or with open ones.
+Result<Graph> graph_of(const char* nodes, const std::string& rows, const std::string& columns) {
+  std::string text = std::regex_replace(nodes, std::regex("\\br\\b(?=[,\\]])"), rows);
+  text = std::regex_replace(text, std::regex("\\bc\\b(?=[,\\]])"), columns);
+  return make_graph("graph \"g\" opsets {\"\": 17}\n" + text + "\noutput %y\n");
+}
+
+std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (ValueId input : graph.inputs) {
+    const ValueType& type = graph.value(input).type;
+    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), ++seed));
+  }
+  return inputs;
+}
+
+class OpenKernels : public testing::TestWithParam<Case> {
+ protected:
+  void expect_right(const LoadedRegion& region, int64_t rows, int64_t columns, ThreadTeam* threads) {
+    SCOPED_TRACE(fmt::format("{} rows, {} columns", rows, columns));
+    const Result<Graph> fixed = graph_of(GetParam().text, std::to_string(rows), std::to_string(columns));
+    ASSERT_TRUE(fixed) << fixed.error().message;
+    const std::vector<Tensor> inputs = random_inputs(*fixed, 10);
+    const auto want = run_reference(*fixed, inputs);
+    if (!want) {
+      EXPECT_FALSE(region.run_guarded(inputs, true, {Shape{rows}}, threads)) << want.error().message;
+      return;
+    }
+    std::vector<Shape> shapes;
+    for (const Tensor& tensor : *want) shapes.push_back(tensor.shape());
+    for (bool at_end : {true, false}) {
+      const auto got = region.run_guarded(inputs, at_end, shapes, threads);
+      ASSERT_TRUE(got) << got.error().message;
+      for (size_t i = 0; i < want->size(); ++i)
+        EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "at end: " << at_end;
+    }
+  }
+};
+
+TEST_P(OpenKernels, AgreeWithReferenceAtAllSizes) {
+  const Result<Graph> open = graph_of(GetParam().text, "rows", "columns");
+  ASSERT_TRUE(open) << open.error().message;
+  constexpr int64_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 13, 16, 17, 31, 33, 64, 65, 127, 130};
+  for (const int threads : {1, 2}) {
+    const auto region = LoadedRegion::make(*open, {threads, "native", {}}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    TestTeam team(threads);
+    std::mt19937 random(static_cast<uint32_t>(threads));
+    for (size_t i = 0; i < std::size(sizes) * rounds(); ++i)
+      expect_right(**region, sizes[i % std::size(sizes)], sizes[random() % std::size(sizes)], &team);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OpenKernels, testing::ValuesIn(open_cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace intarsia::test
