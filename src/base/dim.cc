@@ -416,6 +416,14 @@ bool provably_greater(const Dim& a, const Dim& b) {
   return above_one.is_known() && is_at_least(above_one.polynomial(), constant(0));
 }
 
+bool is_limited(const Dim& limited, const Dim& size) {
+  if (limited.is_number() || !limited.is_known() || !size.is_known()) return false;
+  return std::ranges::any_of(limited.postfix(), [&](const SizePart& part) {
+    return part.kind == SizePart::Kind::number && part.number >= 2 &&
+           provably_equal(smaller_of(size, part.number), limited);
+  });
+}
+
 bool provably_nonnegative(const Dim& a) { return a.is_known() && is_nonnegative(a.polynomial()); }
 
 Dim smaller_of(const Dim& a, const Dim& b) { return Dim::extreme(a, b, false); }

@@ -53,7 +53,8 @@ Status broadcast_inputs_to_bool(ShapeContext& context) {
 
 Result<Dim> broadcast_dim(const Dim& a, const Dim& b) {
   if (a == 1) return b;
-  if (b == 1 || provably_equal(a, b)) return a;
+  if (b == 1 || provably_equal(a, b) || is_limited(b, a)) return a;
+  if (is_limited(a, b)) return b;
   if (a.is_number() && b.is_number()) return fail("sizes {} and {} do not broadcast", a.number(), b.number());
   if (a.is_number()) return a;
   if (b.is_number()) return b;

@@ -65,27 +65,32 @@ Status check_values(const Graph& region) {
   return {};
 }
 
-/// Checks that each axis of a value has one element, or as many as the axis of `to` that it broadcasts to.
-bool is_known_broadcast(const SymbolicShape& from, const SymbolicShape& to, size_t kept = 0) {
-  const size_t skipped = to.size() - from.size();
-  for (size_t i = 0; i + kept < from.size(); ++i)
-    if (from[i] != 1 && !provably_equal(from[i], to[i + skipped])) return false;
+/// Calls `each` with the sizes of axes of more than one element that broadcast to another one, and with those.
+/// Returns whether it returned true for all.
+template <typename Each>
+bool all_broadcasts(const Graph& graph, const Node& node, Each each) {
+  const CoreOp op = op_of(node);
+  if (form_of(op) != Form::elementwise && op != CoreOp::matmul && op != CoreOp::expand) return true;
+  const SymbolicShape& to = sizes_of(graph, node.outputs[0]);
+  const size_t kept = op == CoreOp::matmul ? 2 : 0;  // axes of a matrix do not broadcast
+  for (ValueId input : node.inputs) {
+    const SymbolicShape& from = sizes_of(graph, input);
+    const size_t skipped = to.size() - from.size();
+    for (size_t i = 0; i + kept < from.size(); ++i)
+      if (from[i] != 1 && !each(from[i], to[i + skipped])) return false;
+  }
   return true;
 }
 
-/// Checks that the sizes of a core operator fit each other for all values of the open sizes.
+/// Checks that the sizes of a core operator fit each other for all values of the open sizes for which those of
+/// `equal_sizes` are equal.
 bool fit_for_all_sizes(const Graph& graph, const Node& node) {
-  const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
-  const CoreOp op = op_of(node);
-  const size_t kept = op == CoreOp::matmul ? 2 : 0;  // axes of a matrix do not broadcast
-  const bool broadcasts = form_of(op) == Form::elementwise || op == CoreOp::matmul || op == CoreOp::expand;
-  const auto fits = [&](ValueId input) {
-    const SymbolicShape& in = sizes_of(graph, input);
-    if (op == CoreOp::reshape)
-      return provably_equal(product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size()));
-    return !broadcasts || is_known_broadcast(in, out, kept);
-  };
-  return std::ranges::all_of(node.inputs, fits);
+  const SymbolicShape &in = sizes_of(graph, node.inputs[0]), &out = sizes_of(graph, node.outputs[0]);
+  if (op_of(node) == CoreOp::reshape)
+    return provably_equal(product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size()));
+  return all_broadcasts(graph, node, [](const Dim& from, const Dim& to) {
+    return provably_equal(from, to) || is_limited(from, to);
+  });
 }
 
 /// Checks what holds by shape inference alone where all sizes are numbers.
@@ -111,6 +116,17 @@ Result<Graph> canonicalize(const Graph& region) {
   check_canonical(graph);
   if (has_open_sizes(graph)) TRY(check_open_sizes(graph));
   return graph;
+}
+
+std::vector<std::pair<Dim, Dim>> equal_sizes(const Graph& canonical) {
+  std::vector<std::pair<Dim, Dim>> pairs;
+  const auto add = [&](const Dim& from, const Dim& to) {
+    const std::pair pair{from, to};
+    if (!provably_equal(from, to) && std::ranges::find(pairs, pair) == pairs.end()) pairs.push_back(pair);
+    return true;
+  };
+  for (const Node& node : canonical.nodes) all_broadcasts(canonical, node, add);
+  return pairs;
 }
 
 std::vector<std::string_view> canonicalized_operators() {

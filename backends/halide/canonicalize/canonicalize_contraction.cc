@@ -1,6 +1,7 @@
 // Convolutions and matrix products. A core Conv has (input, weights [M, C/group, taps...]) and explicit
 // geometry; a core MatMul has matrices in the last two axes of both inputs. Biases become an Add, which fuses
 // back.
+#include <algorithm>
 #include <array>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
@@ -99,6 +100,15 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
   return r.emit(CoreOp::matmul, {a, b}, r.dtype(a), out);
 }
 
+/// Makes one matrix of a batch of open size that is multiplied by the same matrix, which a kernel then reads
+/// once.
+ValueId join_rows(Rewriter& r, ValueId a, ValueId b) {
+  const SymbolicShape sizes = r.sizes(a);
+  const bool is_open = std::any_of(sizes.begin(), sizes.end() - 1, [](const Dim& size) { return !size.is_number(); });
+  if (r.rank(b) != 2 || r.rank(a) < 3 || !is_open) return a;
+  return r.reshape(a, {product_of_dims(sizes, 0, sizes.size() - 1), sizes.back()});
+}
+
 Status matmul(Rewriter& r) {
   TRY(require_floats(r));
   ValueId a = r.in(0), b = r.in(1);
@@ -107,7 +117,7 @@ Status matmul(Rewriter& r) {
   if (r.rank(b) == 1) b = r.reshape(b, {r.sizes(b)[0], 1});
   if (!provably_equal(r.sizes(a).back(), r.sizes(b)[r.sizes(b).size() - 2]))
     return fail("MatMul of {} by {}", print_shape(r.sizes(a)), print_shape(r.sizes(b)));
-  r.set_output(0, r.reshape(product(r, a, b), r.out_sizes()));
+  r.set_output(0, r.reshape(product(r, join_rows(r, a, b), b), r.out_sizes()));
   return {};
 }
 

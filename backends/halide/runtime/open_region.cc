@@ -54,6 +54,7 @@ class RegionBinder {
     BoundRegion bound{{symbols_.begin(), symbols_.end()}, {}, {}, 0, RegionExecutable({})};
     bound.inputs = TRY(bind_tensors(code_.inputs, region_.input_bytes));
     bound.outputs = TRY(bind_tensors(code_.outputs, region_.output_bytes));
+    TRY(check_equal());
     TRY(place_buffers());
     for (size_t c = 0; c < code_.calls.size(); ++c)
       TRY(with_context(bind_call(code_.calls[c]), "kernel {} ({})", c, code_.calls[c].label));
@@ -75,6 +76,14 @@ class RegionBinder {
       bytes.push_back(dtype_bytes(dtype, static_cast<size_t>(elements)));
     }
     return shapes;
+  }
+
+  Status check_equal() const {
+    for (const auto& [one, other] : code_.equal) {
+      const int64_t from = TRY(values_.of(one)), to = TRY(values_.of(other));
+      if (from != to) return fail("sizes {} and {} do not broadcast", from, to);
+    }
+    return {};
   }
 
   Status place_buffers() {
