@@ -97,8 +97,8 @@ Dim larger_of(const Dim& a, const Dim& b);
 /// Checks whether two sizes are equal for all values of the symbols; false if that is not known.
 inline bool provably_equal(const Dim& a, const Dim& b) { return a.is_known() && a == b; }
 
-/// Checks whether `limited` is min(size, n) for a number n of 2 or more: where both are sizes of one axis of a
-/// broadcast, they are equal in all runs that do not fail.
+/// Checks whether `limited` is min(size, n) for a number n of 2 or more: where both are sizes of one axis of
+/// a broadcast, they are equal in all runs that do not fail.
 bool is_limited(const Dim& limited, const Dim& size);
 
 /// Checks whether a >= b for all symbol values of 1 or more, but not always a == b; false if not known.

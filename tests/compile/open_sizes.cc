@@ -87,8 +87,8 @@ TEST_F(BindSizes, ExpressionsAreComputedAsWritten) {
   EXPECT_EQ(compute(3 * a * a * b - 7, {5, 2}), "143");
   EXPECT_EQ(compute(floor_div(a - 9, 2) + b, {4, 1}), "-2") << "rounded down";
   EXPECT_EQ(compute(larger_of(a, b) * smaller_of(a, b + 1), {4, 7}), "28");
-  EXPECT_TRUE(compute(floor_div(a, b), {4, 0}).contains("is a division by 0"));
-  EXPECT_TRUE(compute(a * a * a, {int64_t{1} << 30, 0}).contains("is too large"));
+  EXPECT_TRUE(compute(floor_div(a, b), {4, 0}).contains("a division by 0"));
+  EXPECT_TRUE(compute(a * a * a, {int64_t{1} << 30, 0}).contains("more than"));
 }
 
 }  // namespace

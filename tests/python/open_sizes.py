@@ -5,6 +5,7 @@ bindings/python/intarsia/ program.py options.py
 """
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import intarsia
 import numpy as np
@@ -144,6 +145,151 @@ def attention():
     )
 
 
+def block(name, x, scores_to_masked, width=32, heads=4, past=False):
+    """A transformer's layer over %x: its nodes, its constants and the names of its result and its keys and values."""
+    at, made = f"{name}_", {}
+    parts = []
+    for kind in "qkv":
+        parts += [
+            node("MatMul", [x, f"{at}w{kind}"], [f"{at}{kind}0"]),
+            node("Add", [f"{at}{kind}0", f"{at}b{kind}"], [f"{at}{kind}1"]),
+            node("Reshape", [f"{at}{kind}1", "split"], [f"{at}{kind}2"]),
+            node("Transpose", [f"{at}{kind}2"], [f"{at}{kind}3"], perm=[0, 2, 1, 3]),
+        ]
+        made |= {f"{at}w{kind}": weights(width, width), f"{at}b{kind}": weights(width)}
+    keys, values = f"{at}k3", f"{at}v3"
+    if past:
+        keys, values = f"{at}keys", f"{at}values"
+        parts += [
+            node("Concat", [f"{at}past_keys", f"{at}k3"], [keys], axis=2),
+            node("Concat", [f"{at}past_values", f"{at}v3"], [values], axis=2),
+        ]
+    parts += [
+        node("Transpose", [keys], [f"{at}columns"], perm=[0, 1, 3, 2]),
+        node("MatMul", [f"{at}q3", f"{at}columns"], [f"{at}scores"]),
+        node("Mul", [f"{at}scores", "scale"], [f"{at}scaled"]),
+        *scores_to_masked(f"{at}scaled", f"{at}masked"),
+        node("Softmax", [f"{at}masked"], [f"{at}parts"], axis=-1),
+        node("MatMul", [f"{at}parts", values], [f"{at}mixed"]),
+        node("Transpose", [f"{at}mixed"], [f"{at}rows"], perm=[0, 2, 1, 3]),
+        node("Reshape", [f"{at}rows", "merged"], [f"{at}joined"]),
+        node("MatMul", [f"{at}joined", f"{at}wo"], [f"{at}out"]),
+        node("Add", [f"{at}out", x], [f"{at}sum"]),
+        node("LayerNormalization", [f"{at}sum", f"{at}g", f"{at}h"], [f"{at}norm"]),
+        node("MatMul", [f"{at}norm", f"{at}w1"], [f"{at}wide"]),
+        node("Gelu", [f"{at}wide"], [f"{at}gelu"]),
+        node("MatMul", [f"{at}gelu", f"{at}w2"], [f"{at}narrow"]),
+        node("Add", [f"{at}narrow", f"{at}norm"], [f"{at}y"]),
+    ]
+    made |= {
+        f"{at}wo": weights(width, width),
+        f"{at}g": weights(width) + 1,
+        f"{at}h": weights(width),
+        f"{at}w1": weights(width, 2 * width),
+        f"{at}w2": weights(2 * width, width),
+    }
+    common = {
+        "heads": integers(heads, width // heads),
+        "width": integers(width),
+        "scale": np.array(0.35, "float32"),
+        "zero": integers(0),
+        "two": integers(2),
+    }
+    sizes = [
+        node("Shape", ["ids"], ["shape"]),
+        node("Concat", ["shape", "heads"], ["split"], axis=0),
+        node("Concat", ["shape", "width"], ["merged"], axis=0),
+    ]
+    return sizes, parts, common | made
+
+
+def encoder():
+    """Words and their positions, a padding mask, two layers, and the first word's result."""
+    masked = lambda scores, to: [node("Add", [scores, "penalty"], [to])]
+    sizes, first, constants = block("first", "x", masked)
+    _, second, more = block("second", "first_y", masked)
+    return (
+        [
+            *sizes,
+            node("Gather", ["words", "ids"], ["word"]),
+            node("Gather", ["shape", "one"], ["length"]),
+            node("Slice", ["positions", "zero", "length", "zero"], ["position"]),
+            node("Add", ["word", "position"], ["x"]),
+            node("Unsqueeze", ["mask", "axes"], ["wide"]),
+            node("Cast", ["wide"], ["kept"], to=FLOAT),
+            node("Sub", ["ones", "kept"], ["lost"]),
+            node("Mul", ["lost", "low"], ["penalty"]),
+            *first,
+            *second,
+            node("Gather", ["second_y", "start"], ["cls"], axis=1),
+            node("Gemm", ["cls", "wp"], ["pooled"]),
+            node("Tanh", ["pooled"], ["y"]),
+        ],
+        {"ids": (INT, ["batch", "seq"]), "mask": (INT, ["batch", "seq"])},
+        {"second_y": (FLOAT, ["batch", "seq", 32]), "y": (FLOAT, ["batch", 9])},
+        constants
+        | more
+        | {
+            "words": weights(40, 32),
+            "positions": weights(20, 32),
+            "one": integers(1),
+            "start": np.array(0, "int64"),
+            "axes": integers(1, 2),
+            "ones": np.array(1, "float32"),
+            "low": np.array(-1e4, "float32"),
+            "wp": weights(32, 9),
+        },
+    )
+
+
+def language():
+    """A language model: words so far as keys and values, the next word's scores."""
+
+    def masked(scores, to):
+        return [node("Where", ["seen", scores, "low"], [to])]
+
+    sizes, layer, constants = block("layer", "x", masked, past=True)
+    return (
+        [
+            *sizes,
+            node("Shape", ["layer_past_keys"], ["shape_past"]),
+            node("Gather", ["shape_past", "axis"], ["past"]),
+            node("Gather", ["shape", "one"], ["new"]),
+            node("Add", ["past", "new"], ["all"]),
+            node("Range", ["past", "all", "one"], ["rows"]),
+            node("Range", ["start", "all", "one"], ["columns"]),
+            node("Unsqueeze", ["rows", "first_axis"], ["row"]),
+            node("LessOrEqual", ["columns", "row"], ["seen"]),
+            node("Gather", ["words", "ids"], ["word"]),
+            node("Gather", ["positions", "rows"], ["position"]),
+            node("Add", ["word", "position"], ["x"]),
+            *layer,
+            node("MatMul", ["layer_y", "to_words"], ["y"]),
+        ],
+        {
+            "ids": (INT, ["batch", "seq"]),
+            "layer_past_keys": (FLOAT, ["batch", 4, "past", 8]),
+            "layer_past_values": (FLOAT, ["batch", 4, "past", 8]),
+        },
+        {
+            "y": (FLOAT, ["batch", "seq", 40]),
+            "layer_keys": (FLOAT, ["batch", 4, "past + seq", 8]),
+            "layer_values": (FLOAT, ["batch", 4, "past + seq", 8]),
+        },
+        constants
+        | {
+            "words": weights(40, 32),
+            "positions": weights(80, 32),
+            "to_words": weights(32, 40) * 3,
+            "axis": np.array(2, "int64"),
+            "one": np.array(1, "int64"),
+            "start": np.array(0, "int64"),
+            "first_axis": integers(1),
+            "low": np.array(-1e4, "float32"),
+        },
+    )
+
+
 def decoder():
     """Keys so far, to which a step adds its own."""
     return (
@@ -194,7 +340,17 @@ def detector():
     )
 
 
-FAMILIES = [perceptron, segmenter, classifier, attention, decoder, recurrence, detector]
+FAMILIES = [
+    perceptron,
+    segmenter,
+    classifier,
+    attention,
+    encoder,
+    language,
+    decoder,
+    recurrence,
+    detector,
+]
 SMALLEST = {"past": 0, "h": 8, "w": 8}
 
 
@@ -212,7 +368,9 @@ def random_inputs(family, sizes):
         numbers = [eval(str(size), {}, sizes) for size in shape]
         values = RANDOM.standard_normal(numbers).astype("float32")
         given[name] = values > -1 if dtype == TensorProto.BOOL else values
-    if "mask" in given and given["mask"].dtype == bool:
+        if dtype == INT:
+            given[name] = RANDOM.integers(0, 2 if name == "mask" else 40, numbers)
+    if "mask" in given and given["mask"].dtype != np.float32:
         given["mask"][..., :1] = True
     return given
 
@@ -221,7 +379,11 @@ def save_family(family, folder):
     nodes, inputs, outputs, constants = family()
     ports = [[(name, *port) for name, port in side.items()] for side in (inputs, outputs)]
     return save(
-        folder / f"{family.__name__}.onnx", nodes, *ports, list(constants.items()), opsets=(("", 13),)
+        folder / f"{family.__name__}.onnx",
+        nodes,
+        *ports,
+        list(constants.items()),
+        opsets=(("", 20 if family in (encoder, language) else 13),),
     )
 
 
@@ -311,6 +473,74 @@ def test_exports_of_pytorch(tmp_path, model):
             np.testing.assert_allclose(got[output.name], values, rtol=1e-3, atol=1e-4, err_msg=f"{sizes}")
         compared += 1
     assert compared > 0
+
+
+# Operators that compute from sizes alone, which the reference does in microseconds.
+OF_SIZES = {"Shape", "Gather", "Add", "Range", "Concat", "Unsqueeze", "Slice"}
+
+
+@pytest.mark.parametrize("family", [attention, encoder, language], ids=lambda family: family.__name__)
+def test_transformers_run_in_our_kernels(tmp_path, family):
+    """At any batch and length, in one region, apart from what computes from sizes alone."""
+    model = save_family(family, tmp_path)
+    compile_open(model, family, tmp_path, fallback="none")
+    report = intarsia.explain(tmp_path / f"{family.__name__}.so")
+    elsewhere = {node["op"] for node in report["nodes"] if node["target"] != "halide@cpu"}
+    assert elsewhere <= OF_SIZES
+    assert [region["target"] for region in report["regions"]].count("halide@cpu") <= 3
+
+
+def test_threads_run_different_sizes(tmp_path):
+    """Sessions of one program share its code, and what it keeps for sizes that it saw."""
+    model = save_family(encoder, tmp_path)
+    program = compile_open(model, encoder, tmp_path, fallback="none")
+    oracle = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    names = [output.name for output in oracle.get_outputs()]
+    cases = [
+        (given, oracle.run(names, given))
+        for given in (random_inputs(encoder, {"batch": 1 + i % 3, "seq": 1 + i}) for i in range(20))
+    ]
+
+    def run_all(start):
+        session = program.bind(threads=1)
+        for i in range(60):
+            given, want = cases[(start + 7 * i) % len(cases)]
+            got = session.run(given)
+            for name, values in zip(names, want, strict=True):
+                np.testing.assert_allclose(got[name], values, rtol=1e-4, atol=1e-5)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run_all, range(4)))
+
+
+def test_positions_beyond_the_table_are_an_error(tmp_path):
+    model = save_family(encoder, tmp_path)
+    session = compile_open(model, encoder, tmp_path, fallback="none").bind()
+    with pytest.raises(intarsia.Error, match="batch = 1, seq = 21.*the model does not work with these sizes"):
+        session.run(random_inputs(encoder, {"batch": 1, "seq": 21}))
+    assert session.run(random_inputs(encoder, {"batch": 1, "seq": 20}))["y"].shape == (1, 9)
+
+
+def test_a_language_model_writes_the_same_words(tmp_path):
+    """64 words, each the one of the highest score, with keys and values of the words before."""
+    model = save_family(language, tmp_path)
+    session = compile_open(model, language, tmp_path, fallback="none").bind()
+    oracle = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    names = [output.name for output in oracle.get_outputs()]
+
+    def write(run):
+        past, words, given = np.zeros((1, 4, 0, 8), "float32"), [], [3, 1, 4, 1, 5]
+        keys = values = past
+        for _ in range(64):
+            got = run({"ids": np.array([given]), "layer_past_keys": keys, "layer_past_values": values})
+            keys, values = got["layer_keys"], got["layer_values"]
+            given = [int(got["y"][0, -1].argmax())]
+            words += given
+        return words
+
+    want = write(lambda given: dict(zip(names, oracle.run(names, given), strict=True)))
+    assert write(lambda given: {name: np.array(value) for name, value in session.run(given).items()}) == want
+    assert len(set(want)) > 3
 
 
 @pytest.mark.parametrize("family", [perceptron, classifier], ids=lambda family: family.__name__)

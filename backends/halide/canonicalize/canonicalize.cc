@@ -65,32 +65,44 @@ Status check_values(const Graph& region) {
   return {};
 }
 
-/// Calls `each` with the sizes of axes of more than one element that broadcast to another one, and with those.
-/// Returns whether it returned true for all.
-template <typename Each>
-bool all_broadcasts(const Graph& graph, const Node& node, Each each) {
+/// Returns the sizes of axes of more than one element that broadcast, with those that they broadcast to.
+std::vector<std::pair<Dim, Dim>> find_broadcasts(const Graph& graph, const Node& node) {
   const CoreOp op = op_of(node);
-  if (form_of(op) != Form::elementwise && op != CoreOp::matmul && op != CoreOp::expand) return true;
+  if (form_of(op) != Form::elementwise && op != CoreOp::matmul && op != CoreOp::expand) return {};
   const SymbolicShape& to = sizes_of(graph, node.outputs[0]);
   const size_t kept = op == CoreOp::matmul ? 2 : 0;  // axes of a matrix do not broadcast
+  std::vector<std::pair<Dim, Dim>> pairs;
   for (ValueId input : node.inputs) {
     const SymbolicShape& from = sizes_of(graph, input);
     const size_t skipped = to.size() - from.size();
     for (size_t i = 0; i + kept < from.size(); ++i)
-      if (from[i] != 1 && !each(from[i], to[i + skipped])) return false;
+      if (from[i] != 1) pairs.emplace_back(from[i], to[i + skipped]);
   }
-  return true;
+  return pairs;
 }
 
-/// Checks that the sizes of a core operator fit each other for all values of the open sizes for which those of
-/// `equal_sizes` are equal.
+/// Replaces sizes by those that they are in all runs that do not fail. A run with others fails where an
+/// argument's size is checked.
+///   %p : f32[min(s,512),4], %y : f32[s,4] = Add(%x : f32[s,4], %p)   ->   %p : f32[s,4]
+void take_limited_sizes(Graph& graph) {
+  std::vector<std::pair<Dim, Dim>> limited;
+  for (const Node& node : graph.nodes)
+    for (auto& [from, to] : find_broadcasts(graph, node))
+      if (is_limited(from, to)) limited.emplace_back(std::move(from), std::move(to));
+  for (const auto& [from, to] : limited)
+    for (Value& value : graph.values)
+      if (value.type.shape) std::ranges::replace(*value.type.shape, from, to);
+}
+
+/// Checks that the sizes of a core operator fit each other for all values of the open sizes.
 bool fit_for_all_sizes(const Graph& graph, const Node& node) {
-  const SymbolicShape &in = sizes_of(graph, node.inputs[0]), &out = sizes_of(graph, node.outputs[0]);
-  if (op_of(node) == CoreOp::reshape)
+  const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
+  if (op_of(node) == CoreOp::reshape) {
+    const SymbolicShape& in = sizes_of(graph, node.inputs[0]);
     return provably_equal(product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size()));
-  return all_broadcasts(graph, node, [](const Dim& from, const Dim& to) {
-    return provably_equal(from, to) || is_limited(from, to);
-  });
+  }
+  return std::ranges::all_of(find_broadcasts(graph, node),
+                             [](const auto& pair) { return provably_equal(pair.first, pair.second); });
 }
 
 /// Checks what holds by shape inference alone where all sizes are numbers.
@@ -114,19 +126,11 @@ Result<Graph> canonicalize(const Graph& region) {
   TRY(check_values(region));
   Graph graph = TRY(Rewriter(region).rewrite(find_rule));
   check_canonical(graph);
-  if (has_open_sizes(graph)) TRY(check_open_sizes(graph));
+  if (has_open_sizes(graph)) {
+    take_limited_sizes(graph);
+    TRY(check_open_sizes(graph));
+  }
   return graph;
-}
-
-std::vector<std::pair<Dim, Dim>> equal_sizes(const Graph& canonical) {
-  std::vector<std::pair<Dim, Dim>> pairs;
-  const auto add = [&](const Dim& from, const Dim& to) {
-    const std::pair pair{from, to};
-    if (!provably_equal(from, to) && std::ranges::find(pairs, pair) == pairs.end()) pairs.push_back(pair);
-    return true;
-  };
-  for (const Node& node : canonical.nodes) all_broadcasts(canonical, node, add);
-  return pairs;
 }
 
 std::vector<std::string_view> canonicalized_operators() {

@@ -104,7 +104,8 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
 /// once.
 ValueId join_rows(Rewriter& r, ValueId a, ValueId b) {
   const SymbolicShape sizes = r.sizes(a);
-  const bool is_open = std::any_of(sizes.begin(), sizes.end() - 1, [](const Dim& size) { return !size.is_number(); });
+  const bool is_open =
+      std::any_of(sizes.begin(), sizes.end() - 1, [](const Dim& size) { return !size.is_number(); });
   if (r.rank(b) != 2 || r.rank(a) < 3 || !is_open) return a;
   return r.reshape(a, {product_of_dims(sizes, 0, sizes.size() - 1), sizes.back()});
 }

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "backends/halide/abi/open_plan_generated.h"
-#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/emit/encode_plan.h"
 #include "backends/halide/schedule/kernel_name.h"
 #include "base/flat_buffer.h"
@@ -81,8 +80,6 @@ class OpenPlanEncoder {
       plan_.symbols[static_cast<size_t>(number)] = find_symbol(graph_, name);
     for (ValueId input : graph_.inputs) plan_.inputs.push_back(tensor(input));
     for (ValueId output : graph_.outputs) plan_.outputs.push_back(tensor(output));
-    for (const auto& [one, other] : equal_sizes(graph_))
-      plan_.equal.emplace_back(sizes_.add(one), sizes_.add(other));
     for (const auto& [bytes, first, last] : memory.buffers)
       plan_.buffers.emplace_back(sizes_.add(bytes), static_cast<uint32_t>(first),
                                  static_cast<uint32_t>(last));

@@ -26,7 +26,6 @@ class Loader {
     TRY(load_tensors(plan_.outputs(), code_.outputs));
     TRY(load_symbols());
     TRY(load_buffers());
-    TRY(load_equal());
     code_.scratch_bytes = plan_.scratch_bytes();
     code_.workers = plan_.workers();
     if (code_.scratch_bytes > max_scratch_bytes || code_.workers == 0 || code_.workers > max_workers)
@@ -57,7 +56,9 @@ class Loader {
     using Element = std::remove_pointer_t<typename flatbuffers::IndirectHelper<T>::return_type>;
     // An element is a struct in place, a number, or the offset of a table.
     constexpr bool is_struct = std::is_pointer_v<T>, is_number = std::is_arithmetic_v<T>;
-    constexpr size_t size = is_struct ? sizeof(Element) : is_number ? sizeof(T) : sizeof(flatbuffers::uoffset_t);
+    constexpr size_t size = is_struct   ? sizeof(Element)
+                            : is_number ? sizeof(T)
+                                        : sizeof(flatbuffers::uoffset_t);
     constexpr size_t alignment = is_struct ? alignof(Element) : size;
     if (parts == nullptr) return true;
     if (parts->size() > unread_ / size) return false;
@@ -122,16 +123,6 @@ class Loader {
         return damaged_plan();
       code_.buffers.push_back(
           {buffer->bytes(), static_cast<int>(buffer->first()), static_cast<int>(buffer->last())});
-    }
-    return {};
-  }
-
-  Status load_equal() {
-    if (!take(plan_.equal())) return damaged_plan();
-    for (uint32_t i = 0; i < count(plan_.equal()); ++i) {
-      const open::Equal* sizes = plan_.equal()->Get(i);
-      if (!is_size(sizes->one()) || !is_size(sizes->other())) return damaged_plan();
-      code_.equal.emplace_back(sizes->one(), sizes->other());
     }
     return {};
   }

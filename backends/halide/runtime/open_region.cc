@@ -1,5 +1,7 @@
 #include "backends/halide/runtime/open_region.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/arena_plan.h"
@@ -16,45 +18,32 @@ constexpr uint64_t open_scratch_bytes = 256 << 10;
 /// Largest number that code for open sizes computes, and largest number of elements that it can index.
 constexpr int64_t max_number = int64_t{1} << 30;
 
-/// Values of expressions for the sizes of a run.
-class Values {
- public:
-  Values(const std::vector<PostfixSize>& sizes, std::span<const int64_t> symbols, int64_t limit)
-      : sizes_(sizes), symbols_(symbols), limit_(limit) {}
+/// Returns the values of all expressions for the sizes of a run.
+Result<std::vector<int64_t>> evaluate_all(const std::vector<PostfixSize>& sizes,
+                                          std::span<const int64_t> symbols, int64_t limit) {
+  std::vector<int64_t> values;
+  values.reserve(sizes.size());
+  for (const PostfixSize& size : sizes) values.push_back(TRY(evaluate_postfix(size.view(), symbols, limit)));
+  return values;
+}
 
-  Result<int64_t> of(uint32_t number) const {
-    const int64_t value = TRY(evaluate_postfix(sizes_[number].view(), symbols_, limit_));
-    if (value < 0) return fail("a size of {}", value);
-    return value;
-  }
-
-  Result<Shape> of(const std::vector<uint32_t>& numbers) const {
-    Shape shape;
-    for (uint32_t number : numbers) shape.push_back(TRY(of(number)));
-    return shape;
-  }
-
-  /// Returns the value of an expression that may be negative.
-  Result<int64_t> signed_of(uint32_t number) const {
-    return evaluate_postfix(sizes_[number].view(), symbols_, limit_);
-  }
-
- private:
-  const std::vector<PostfixSize>& sizes_;
-  std::span<const int64_t> symbols_;
-  int64_t limit_;
-};
+/// Returns a value that is a size or an offset.
+Result<int64_t> size_at(const std::vector<int64_t>& values, uint32_t number) {
+  const int64_t value = values[number];
+  if (value < 0) return fail("a size of {}", value);
+  return value;
+}
 
 class RegionBinder {
  public:
   RegionBinder(const OpenCode& code, std::span<const int64_t> symbols)
-      : code_(code), symbols_(symbols), values_(code.sizes, symbols, max_size_value) {}
+      : code_(code), symbols_(symbols), of_kernels_(code.kernels.size()) {}
 
   Result<BoundRegion> bind() {
+    values_ = TRY(evaluate_all(code_.sizes, symbols_, max_size_value));
     BoundRegion bound{{symbols_.begin(), symbols_.end()}, {}, {}, 0, RegionExecutable({})};
     bound.inputs = TRY(bind_tensors(code_.inputs, region_.input_bytes));
     bound.outputs = TRY(bind_tensors(code_.outputs, region_.output_bytes));
-    TRY(check_equal());
     TRY(place_buffers());
     for (size_t c = 0; c < code_.calls.size(); ++c)
       TRY(with_context(bind_call(code_.calls[c]), "kernel {} ({})", c, code_.calls[c].label));
@@ -71,25 +60,18 @@ class RegionBinder {
                                           std::vector<uint64_t>& bytes) const {
     std::vector<Shape> shapes;
     for (const auto& [dtype, dims] : tensors) {
-      shapes.push_back(TRY(values_.of(dims)));
+      Shape& shape = shapes.emplace_back();
+      for (uint32_t number : dims) shape.push_back(TRY(size_at(values_, number)));
       const int64_t elements = TRY(checked_elements(shapes.back()));
       bytes.push_back(dtype_bytes(dtype, static_cast<size_t>(elements)));
     }
     return shapes;
   }
 
-  Status check_equal() const {
-    for (const auto& [one, other] : code_.equal) {
-      const int64_t from = TRY(values_.of(one)), to = TRY(values_.of(other));
-      if (from != to) return fail("sizes {} and {} do not broadcast", from, to);
-    }
-    return {};
-  }
-
   Status place_buffers() {
     constexpr size_t slack = 64;  // kernels may read up to a vector past the end
     for (const auto& [bytes, first, last] : code_.buffers) {
-      const int64_t size = TRY(values_.of(bytes));
+      const int64_t size = TRY(size_at(values_, bytes));
       if (size > max_number * 8) return fail("a value of {} bytes is too large", size);
       buffers_.push_back({static_cast<size_t>(size) + slack, first, last});
     }
@@ -113,17 +95,17 @@ class RegionBinder {
   }
 
   Result<BufferPlan> bind_argument(const OpenArgument& argument, const OpenPlace& place,
-                                   const Values& of_kernel) const {
+                                   const std::vector<int64_t>& of_kernel) const {
     BufferPlan to;
     to.where = place.where;
     to.index = place.index;
-    to.offset = static_cast<uint64_t>(TRY(values_.of(place.offset)));
+    to.offset = static_cast<uint64_t>(TRY(size_at(values_, place.offset)));
     to.type = argument.type;
     __int128 reach = 1;
     bool is_empty = false;
     for (size_t i = 0; i < argument.extents.size(); ++i) {
-      const int64_t extent = TRY(of_kernel.of(argument.extents[i])),
-                    stride = TRY(of_kernel.of(argument.strides[i]));
+      const int64_t extent = TRY(size_at(of_kernel, argument.extents[i])),
+                    stride = TRY(size_at(of_kernel, argument.strides[i]));
       reach += static_cast<__int128>(extent - 1) * stride;
       is_empty |= extent == 0;
       to.dimensions.push_back({0, static_cast<int32_t>(extent), static_cast<int32_t>(stride), 0});
@@ -135,22 +117,32 @@ class RegionBinder {
     if (to.offset % element != 0) return fail("an argument at byte {}: between elements", to.offset);
     if (reach > 0 &&
         (to.offset > container || static_cast<uint64_t>(reach) * element > container - to.offset))
-      return fail("an argument lies outside of its tensor of {} bytes", container);
+      return fail(
+          "{} elements lie outside of their tensor of {} bytes: the model does not work with these sizes",
+          static_cast<int64_t>(reach), container);
     if (place.where == BufferPlan::Where::workspace) to.offset += arena_.offsets[place.index];
     if (place.where == BufferPlan::Where::constant)
       to.constant = {const_cast<void*>(code_.constants[place.index].data), 0};
     return to;
   }
 
+  /// Returns the values of the expressions of a call's kernel, which most calls of it share.
+  Result<const std::vector<int64_t>*> values_of_kernel(const OpenCall& call) {
+    auto& [symbols, values] = of_kernels_[call.kernel];
+    if (!values.empty() && symbols == call.symbols) return &values;
+    std::vector<int64_t> sizes;
+    for (uint32_t symbol : call.symbols) sizes.push_back(symbols_[symbol]);
+    symbols = call.symbols;
+    values = TRY(evaluate_all(code_.kernels[call.kernel].sizes, sizes, max_number));
+    return &values;
+  }
+
   Status bind_call(const OpenCall& call) {
     const OpenKernel& kernel = code_.kernels[call.kernel];
-    std::vector<int64_t> symbols;
     CallPlan to{kernel.function, {}, call.label, 1, {}, {}, {}};
-    for (uint32_t symbol : call.symbols) {
-      symbols.push_back(symbols_[symbol]);
+    for (uint32_t symbol : call.symbols)
       to.sizes.push_back(static_cast<int32_t>(std::min(symbols_[symbol], max_number)));
-    }
-    const Values of_kernel(kernel.sizes, symbols, max_number);
+    const std::vector<int64_t>& of_kernel = *TRY(values_of_kernel(call));
     std::vector<BufferPlan> arguments;
     for (size_t i = 0; i < kernel.arguments.size(); ++i)
       arguments.push_back(
@@ -176,7 +168,7 @@ class RegionBinder {
                     CallPlan& to) const {
     std::vector<IndexRange> ranges;
     for (size_t i = 0; i < check.low.size(); ++i)
-      ranges.push_back({TRY(values_.signed_of(check.low[i])), TRY(values_.signed_of(check.high[i]))});
+      ranges.push_back({values_[check.low[i]], values_[check.high[i]]});
     const auto checks = plan_index_checks(check.argument, arguments[check.argument].dimensions, ranges);
     if (!checks)
       return fail("argument {} does not hold indices with {} ranges", check.argument, ranges.size());
@@ -186,7 +178,9 @@ class RegionBinder {
 
   const OpenCode& code_;
   std::span<const int64_t> symbols_;
-  Values values_;
+  std::vector<int64_t> values_;  // values of the region's expressions
+  /// Symbols of each kernel's last call, and the values of the kernel's expressions.
+  std::vector<std::pair<std::vector<uint32_t>, std::vector<int64_t>>> of_kernels_;
   std::vector<Lifetime> buffers_;
   ArenaPlan arena_;
   RegionCode region_;
@@ -194,8 +188,22 @@ class RegionBinder {
 
 }  // namespace
 
+namespace {
+
+/// Prints the sizes: "batch = 8, seq = 3".
+std::string print_symbols(const OpenCode& code, std::span<const int64_t> symbols) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    texts.push_back(fmt::format("{} = {}", code.symbols[i].name, symbols[i]));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
 Result<BoundRegion> bind_region(const OpenCode& code, std::vector<int64_t> symbols) {
-  return with_context(RegionBinder(code, symbols).bind(), "halide");
+  Result<BoundRegion> bound = RegionBinder(code, symbols).bind();
+  if (bound) return bound;
+  return with_context(std::move(bound), "halide: with {}", print_symbols(code, symbols));
 }
 
 namespace {

@@ -67,7 +67,6 @@ struct OpenCode {
   std::vector<OpenSymbol> symbols;
   std::vector<PostfixSize> sizes;  // over the region's symbols
   std::vector<OpenTensor> inputs, outputs;
-  std::vector<std::pair<uint32_t, uint32_t>> equal;  // sizes that must be equal
   std::vector<OpenBuffer> buffers;
   std::vector<ConstTensorView> constants;
   uint64_t scratch_bytes = 0;

@@ -4,11 +4,7 @@
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <random>
 
 #include "backends/halide/abi/region_plan_generated.h"
@@ -17,6 +13,7 @@
 #include "compile/link_objects.h"
 #include "program/verify_machine.h"
 #include "runtime/session.h"
+#include "tests/support/edited_plan.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/runtime_support.h"
 
@@ -50,22 +47,6 @@ input %i : i64[5,2]
 %s = Sigmoid(%y)
 output %s
 output %r)"};
-
-void make_read_only(const std::shared_ptr<void>& memory, size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  auto* at = static_cast<std::byte*>(memory.get());
-  at -= reinterpret_cast<uintptr_t>(at) % page;
-  mprotect(at, static_cast<size_t>(static_cast<std::byte*>(memory.get()) - at) + bytes, PROT_READ);
-}
-
-TensorView copy_between_guards(const TensorView& tensor, std::vector<std::shared_ptr<void>>& memory) {
-  memory.push_back(guarded_memory(tensor.bytes(), true));
-  if (tensor.data != nullptr) {
-    std::memcpy(memory.back().get(), tensor.data, tensor.bytes());
-    make_read_only(memory.back(), tensor.bytes());
-  }
-  return {memory.back().get(), tensor.dtype, tensor.shape};
-}
 
 class EditedTest : public testing::TestWithParam<const char*> {
  protected:
@@ -266,18 +247,6 @@ class Editor {
 
   std::mt19937 random_;
 };
-
-/// Calls `use` in a separate process, since a program that reaches outside its memory ends the process.
-int exit_status_of(const std::function<Status()>& use) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    _exit(use() ? 1 : 0);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
 
 TEST_P(EditedTest, IsRefusedOrStaysInItsMemory) {
   const Status unedited = use(plan());

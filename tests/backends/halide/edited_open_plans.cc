@@ -1,0 +1,277 @@
+// Plans of regions with open sizes that were edited: each is refused, when it is loaded or when a run binds
+// its sizes, or runs and touches only its own memory. Inputs, outputs and constants lie between inaccessible
+// pages.
+//
+// Covers: backends/halide/runtime/ load_open_region.cc open_region.cc
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+
+#include "backends/halide/abi/open_plan_generated.h"
+#include "backends/halide/runtime/load.h"
+#include "base/flat_buffer.h"
+#include "compile/link_objects.h"
+#include "program/verify_machine.h"
+#include "tests/support/edited_plan.h"
+#include "tests/support/test_folder.h"
+
+namespace intarsia::test {
+namespace {
+
+namespace open = halide::open;
+
+constexpr const char* open_texts[] = {R"(graph "heads" opsets {"": 18}
+input %x : f32[b,s,24]
+input %z : f32[s,24]
+input %w : f32[24,24]
+const %heads : i64[4] = {0, 0, 3, 8}
+%p = MatMul(%x, %w)
+%a = Add(%p, %z)
+%h = Reshape(%a, %heads)
+%q = Transpose(%h) {perm=[0,2,1,3]}
+%k = Transpose(%h) {perm=[0,2,3,1]}
+%t = MatMul(%q, %k)
+%m = Softmax(%t)
+%y = MatMul(%m, %q)
+output %y)",
+                                      R"(graph "rows" opsets {"": 18}
+input %x : f32[b,s]
+input %i : i64[s,2]
+%n = Softmax(%x)
+%g = Gather(%n, %i) {axis=1}
+%y = ReduceSum(%g) {keepdims=0}
+%t = Transpose(%n) {perm=[1,0]}
+%c = Concat(%t, %t) {axis=0}
+output %c
+output %y)"};
+
+class EditedOpenTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    Result<Graph> graph = make_graph(GetParam());
+    ASSERT_TRUE(graph) << graph.error().message;
+    graph_ = *std::move(graph);
+    auto region = halide::compile_region(graph_, test_emitter(), {1, "native", {}}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    region_ = *std::move(region);
+    const std::string path = folder_ / "code.so";
+    std::ofstream(path, std::ios::binary) << link_objects(region_.object_files, machine_arch()).value();
+    code_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(code_, nullptr) << dlerror();
+  }
+  void TearDown() override {
+    if (code_ != nullptr) dlclose(code_);
+  }
+
+  open::OpenPlanT plan() const {
+    open::OpenPlanT plan;
+    flatbuffers::GetRoot<open::OpenPlan>(region_.blob.data())->UnPackTo(&plan);
+    return plan;
+  }
+
+  /// Loads the plan, and runs it for several sizes.
+  Status use(const open::OpenPlanT& plan) const {
+    const std::string blob = pack_table<open::OpenPlan>(plan);
+    std::vector<std::shared_ptr<void>> memory;
+    std::vector<ConstTensorView> constants;
+    for (const Tensor& constant : region_.constants)
+      constants.push_back(copy_between_guards(constant.view(), memory));
+    LoadContext context;
+    context.blob = std::as_bytes(std::span(blob));
+    context.constants = constants;
+    context.symbol = [&](const std::string& name) { return dlsym(code_, name.c_str()); };
+    const auto executable = TRY(halide::load(context));
+    for (const auto& [b, s] : {std::pair{1, 1}, {2, 19}, {3, 40}, {1, 0}}) TRY(run(*executable, b, s));
+    return {};
+  }
+
+ private:
+  Status run(const Executable& executable, int64_t b, int64_t s) const {
+    std::vector<std::shared_ptr<void>> memory;
+    std::vector<Input> inputs;
+    std::vector<Output> outputs;
+    const auto shape_of = [&](ValueId id) {
+      Shape shape;
+      for (const Dim& size : *graph_.value(id).type.shape)
+        shape.push_back(size.substitute({{"b", b}, {"s", s}}).number());
+      return shape;
+    };
+    for (ValueId id : graph_.inputs) {
+      Tensor tensor = random_tensor(graph_.value(id).type.dtype, shape_of(id), 3);
+      if (tensor.dtype() == DType::i64)
+        for (int64_t& index : tensor.as<int64_t>()) index = 0;
+      inputs.push_back({copy_between_guards(tensor.view(), memory), {}});
+    }
+    for (ValueId id : graph_.outputs)
+      outputs.push_back({copy_between_guards({nullptr, DType::f32, shape_of(id)}, memory), {}, false});
+    return executable.run({inputs, outputs, nullptr, nullptr});
+  }
+
+  TestFolder folder_;
+  Graph graph_;
+  CompiledRegion region_;
+  void* code_ = nullptr;
+};
+
+class OpenPlanEditor {
+ public:
+  explicit OpenPlanEditor(uint32_t seed) : random_(seed) {}
+
+  /// Changes one thing, and returns a description of the change.
+  std::string edit(open::OpenPlanT& plan) {
+    auto& call = *plan.calls[pick(plan.calls.size())];
+    auto& kernel = *plan.kernels[pick(plan.kernels.size())];
+    auto& other = *plan.kernels[pick(plan.kernels.size())];
+    switch (pick(12)) {
+      case 0:
+        std::swap(kernel.symbol, other.symbol);
+        return "symbols swapped";
+      case 1:
+        std::swap(kernel.arguments, other.arguments);
+        return "arguments swapped";
+      case 2:
+        call.kernel = static_cast<uint32_t>(pick(plan.kernels.size() + 1));
+        return "another kernel called";
+      case 3:
+        call.places.resize(pick(call.places.size() + 2));
+        return "another number of places";
+      case 4:
+        change_place(call.places[pick(call.places.size())], plan.sizes.size());
+        return "another place";
+      case 5:
+        change_size(*plan.sizes[pick(plan.sizes.size())]);
+        return "another size";
+      case 6:
+        if (!kernel.sizes.empty()) change_size(*kernel.sizes[pick(kernel.sizes.size())]);
+        return "another size of a kernel";
+      case 7:
+        if (!call.symbols.empty())
+          call.symbols[pick(call.symbols.size())] = static_cast<uint32_t>(pick(plan.symbols.size() + 1));
+        return "another symbol";
+      case 8:
+        if (!plan.buffers.empty()) change_buffer(plan.buffers[pick(plan.buffers.size())], plan);
+        return "another buffer";
+      case 9:
+        change_tensor(pick(2) == 0 ? *plan.inputs[pick(plan.inputs.size())] : *plan.outputs[0],
+                      plan.sizes.size());
+        return "another tensor";
+      case 10:
+        change_symbol(*plan.symbols[pick(plan.symbols.size())]);
+        return "another way to find a size";
+      default:
+        change_rest(plan, call);
+        return "something else";
+    }
+  }
+
+ private:
+  size_t pick(size_t below) { return below == 0 ? 0 : random_() % below; }
+  int64_t number() {
+    const int64_t numbers[] = {-64,      -1, 0, 1, 2, 3, 64, 4096, 1 << 20, INT32_MAX, int64_t{1} << 40,
+                               INT64_MIN};
+    return numbers[pick(std::size(numbers))];
+  }
+  uint32_t any(size_t below) { return static_cast<uint32_t>(pick(below + 1)); }
+
+  void change_place(open::Place& place, size_t sizes) {
+    const size_t what = pick(3);
+    place = open::Place(what == 0 ? static_cast<open::Where>(pick(5)) : place.where(),
+                        what == 1 ? static_cast<uint32_t>(number()) : place.index(),
+                        what == 2 ? any(sizes) : place.offset());
+  }
+
+  void change_size(open::SizeT& size) {
+    if (pick(2) == 0 && !size.operands.empty())
+      size.operands[pick(size.operands.size())] = number();
+    else if (!size.ops.empty())
+      size.ops[pick(size.ops.size())] = static_cast<uint8_t>(pick(8));
+  }
+
+  void change_buffer(open::Buffer& buffer, const open::OpenPlanT& plan) {
+    buffer = open::Buffer(any(plan.sizes.size()), any(plan.calls.size()), any(plan.calls.size()));
+  }
+
+  void change_tensor(open::TensorT& tensor, size_t sizes) {
+    if (pick(3) == 0) tensor.dtype = static_cast<uint8_t>(pick(30));
+    if (!tensor.dims.empty()) tensor.dims[pick(tensor.dims.size())] = any(sizes);
+  }
+
+  void change_symbol(open::SymbolT& symbol) {
+    symbol.input = static_cast<int>(pick(5)) - 1;
+    symbol.axis = any(3);
+    if (pick(2) == 0) symbol.factor = number();
+    if (pick(2) == 0) symbol.rest = number();
+  }
+
+  void change_rest(open::OpenPlanT& plan, open::CallT& call) {
+    if (pick(2) == 0) {
+      plan.scratch_bytes = static_cast<uint64_t>(number());
+      plan.workers = static_cast<uint32_t>(number());
+      return;
+    }
+    auto check = std::make_unique<open::IndexCheckT>();
+    check->argument = any(3);
+    check->low = {any(plan.sizes.size())};
+    check->high = {any(plan.sizes.size())};
+    call.checks.push_back(std::move(check));
+  }
+
+  std::mt19937 random_;
+};
+
+TEST_P(EditedOpenTest, IsRefusedOrStaysInItsMemory) {
+  const Status unedited = use(plan());
+  ASSERT_TRUE(unedited) << unedited.error().message;
+  int refused = 0, ran = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    open::OpenPlanT edited = plan();
+    const std::string what = OpenPlanEditor(seed).edit(edited);
+    const int status = exit_status_of([&] { return use(edited); });
+    ASSERT_TRUE(WIFEXITED(status)) << what << ", seed " << seed << ": ended by signal " << WTERMSIG(status);
+    ++(WEXITSTATUS(status) == 0 ? refused : ran);
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(ran, 20);
+}
+
+TEST_P(EditedOpenTest, IsRefusedWithAReason) {
+  using Plan = open::OpenPlanT;
+  const struct {
+    const char* wanted;
+    std::function<void(Plan& plan)> edit;
+  } cases[] = {
+      {"was generated for other arguments", [](Plan& plan) { plan.kernels[0]->sizes[0]->operands[0] += 1; }},
+      {"no kernel 99", [](Plan& plan) { plan.calls[0]->kernel = 99; }},
+      {"0 places for a kernel of", [](Plan& plan) { plan.calls[0]->places.clear(); }},
+      {"its output lies in an input or a constant",
+       [](Plan& plan) { plan.calls[0]->places.back() = open::Place(open::Where::input, 0, 0); }},
+      {"outside of its lifetime",
+       [](Plan& plan) {
+         const auto last = static_cast<uint32_t>(plan.calls.size() - 1);
+         plan.buffers[0] = open::Buffer(plan.buffers[0].bytes(), last, last);
+       }},
+      {"outside of their tensor",
+       [](Plan& plan) {
+         auto zero = std::make_unique<open::SizeT>();
+         zero->ops = {0}, zero->operands = {0};
+         plan.sizes.push_back(std::move(zero));
+         plan.buffers[0] = open::Buffer(static_cast<uint32_t>(plan.sizes.size() - 1), plan.buffers[0].first(),
+                                        plan.buffers[0].last());
+       }},
+      {"this runtime reads 3 and 4", [](Plan& plan) { plan.version = 5; }},
+  };
+  for (const auto& one : cases) {
+    Plan edited = plan();
+    one.edit(edited);
+    const Status status = use(edited);
+    ASSERT_FALSE(status) << one.wanted;
+    EXPECT_NE(status.error().message.find(one.wanted), std::string::npos) << status.error().message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Halide, EditedOpenTest, testing::ValuesIn(open_texts));
+
+}  // namespace
+}  // namespace intarsia::test
