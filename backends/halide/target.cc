@@ -111,7 +111,8 @@ class HalideTarget : public Target {
     if (open) return Support::supported();
     const Result<ItemRegion> items = split_items(node);
     if (!items)
-      return Support::refused(fmt::format("open sizes: {}; {}", open.error().message, items.error().message));
+      return Support::refused(
+          fmt::format("open sizes: {}; one item at a time: {}", open.error().message, items.error().message));
     const Result<Graph> one = canonicalize(items->item);
     return one ? Support::supported() : Support::refused(one.error().message);
   }

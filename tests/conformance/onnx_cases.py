@@ -97,7 +97,7 @@ def read_exceptions(file_name):
     return dict(line.split(": ", 1) for line in lines if line and not line.startswith("#"))
 
 
-def _is_random(case):
+def draws_randomly(case):
     nodes = [*case.model.graph.node, *(node for function in case.model.functions for node in function.node)]
     drops = any(node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] for node in nodes)
     return drops or any(node.op_type in RANDOM_OPS for node in nodes)
@@ -134,9 +134,9 @@ def _difference(got, want, case, values):
     return f"{int((~near).sum())} of {want.size} differ, first {got[at]} instead of {want[at]} at {at}"
 
 
-def _compare(case, run):
+def compare(case, run):
     """Runs every data set: `run` takes {input: value} and returns the outputs in order."""
-    values = not _is_random(case)
+    values = not draws_randomly(case)
     for inputs, expected in case.data_sets:
         outputs = run({info.name: value for info, value in zip(case.model.graph.input, inputs)})
         if len(outputs) < len(expected):
@@ -167,7 +167,7 @@ def run_ours(case, folder, **options):
     path.write_bytes(case.model.SerializeToString())
     try:
         session = intarsia.compile(path, shapes=_open_shapes(case), tune="off", **options).load().bind()
-        return _compare(case, lambda inputs: list(session.run(inputs).values()))
+        return compare(case, lambda inputs: list(session.run(inputs).values()))
     except intarsia.Error as error:
         return str(error)
 
@@ -181,6 +181,6 @@ def run_onnxruntime(case):
         session = onnxruntime.InferenceSession(
             case.model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
         )
-        return _compare(case, lambda inputs: session.run(None, inputs))
+        return compare(case, lambda inputs: session.run(None, inputs))
     except Exception as error:  # ONNX Runtime has a type per status, with no common base
         return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -12,17 +12,12 @@ namespace {
 constexpr std::array families{elementwise_rules, movement_rules,  indexing_rules, window_rules,
                               contraction_rules, reduction_rules, resize_rules,   recurrent_rules};
 
-const RuleEntry* find_entry(const Node& node) {
+Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
   for (auto family : families)
     for (const RuleEntry& entry : family())
-      if (entry.op == node.op) return &entry;
+      if (entry.op == node.op) return entry.rule;
   return nullptr;
-}
-
-Rewriter::Rule find_rule(const Node& node) {
-  const RuleEntry* entry = find_entry(node);
-  return entry != nullptr ? entry->rule : nullptr;
 }
 
 bool are_known(const ValueType& type) {
@@ -37,13 +32,10 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
   const ValueType& type = graph.value(id).type;
   if (type.opaque || !is_supported_dtype(type.dtype))
     return fail("{} on {} is not supported", node.op, print_type(type));
-  const RuleEntry* entry = find_entry(node);
-  const bool takes_open_sizes = entry != nullptr && entry->sizes == Sizes::open;
-  const std::optional<Shape> shape = type.fixed_shape();
-  if (!are_known(type) || (!shape && !takes_open_sizes))
-    return fail("{} on {}: sizes must be numbers", node.op, print_type(type));
+  if (!are_known(type)) return fail("{} on {}: sizes must be known", node.op, print_type(type));
   if (type.shape->size() > max_rank)
     return fail("{} on rank {} is not supported", node.op, type.shape->size());
+  const std::optional<Shape> shape = type.fixed_shape();
   if (!shape) return {};
   int64_t elements = TRY(checked_elements(*shape));
   if (elements > max_elements) return fail("{} on a tensor of {} elements", node.op, elements);

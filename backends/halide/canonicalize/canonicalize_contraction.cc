@@ -145,8 +145,8 @@ Status gemm(Rewriter& r) {
 constexpr std::array contraction_rule_list = std::to_array<RuleEntry>({
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
-    {"MatMul", matmul, Sizes::open},
-    {"Gemm", gemm, Sizes::open},
+    {"MatMul", matmul},
+    {"Gemm", gemm},
 });
 
 }  // namespace

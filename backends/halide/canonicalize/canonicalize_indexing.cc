@@ -56,16 +56,16 @@ Status reverse_sequence(Rewriter& r) {
   const ReverseSequenceAttributes attributes{r.attributes().get_int("batch_axis", 1),
                                              r.attributes().get_int("time_axis", 0)};
   r.set_output(
-      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_sizes(), attributes));
+      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 
 constexpr std::array indexing_rule_list = std::to_array<RuleEntry>({
-    {"Gather", gather, Sizes::open},
-    {"GatherElements", gather_elements, Sizes::open},
-    {"GatherND", gather_nd, Sizes::open},
-    {"Trilu", trilu, Sizes::open},
-    {"OneHot", one_hot, Sizes::open},
+    {"Gather", gather},
+    {"GatherElements", gather_elements},
+    {"GatherND", gather_nd},
+    {"Trilu", trilu},
+    {"OneHot", one_hot},
     {"ReverseSequence", reverse_sequence},
 });
 

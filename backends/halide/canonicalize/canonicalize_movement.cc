@@ -158,22 +158,22 @@ Status constant_of_shape(Rewriter& r) {
 }
 
 constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
-    {"Reshape", reshape, Sizes::open},
-    {"Flatten", reshape, Sizes::open},
-    {"Squeeze", reshape, Sizes::open},
-    {"Unsqueeze", reshape, Sizes::open},
-    {"Transpose", transpose, Sizes::open},
-    {"Slice", slice_rule, Sizes::open},
-    {"Split", split, Sizes::open},
-    {"Expand", expand, Sizes::open},
-    {"Concat", concat, Sizes::open},
+    {"Reshape", reshape},
+    {"Flatten", reshape},
+    {"Squeeze", reshape},
+    {"Unsqueeze", reshape},
+    {"Transpose", transpose},
+    {"Slice", slice_rule},
+    {"Split", split},
+    {"Expand", expand},
+    {"Concat", concat},
     {"Pad", pad},
-    {"Tile", tile, Sizes::open},
+    {"Tile", tile},
     {"DepthToSpace", depth_to_space},
     {"SpaceToDepth", space_to_depth},
     {"Shape", shape_operator},
     {"Size", shape_operator},
-    {"ConstantOfShape", constant_of_shape, Sizes::open},
+    {"ConstantOfShape", constant_of_shape},
 });
 
 }  // namespace

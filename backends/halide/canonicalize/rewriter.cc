@@ -37,7 +37,13 @@ const Tensor* Rewriter::constant(ValueId value) const {
 
 DType Rewriter::out_dtype(size_t i) const { return source_.value(node_->outputs[i]).type.dtype; }
 const SymbolicShape& Rewriter::out_sizes(size_t i) const { return sizes_of(source_, node_->outputs[i]); }
-Shape Rewriter::out_shape(size_t i) const { return fixed_sizes(out_sizes(i)); }
+
+Shape Rewriter::numbers(const SymbolicShape& sizes) const {
+  std::optional<Shape> shape = static_shape(sizes);
+  if (shape) return *std::move(shape);
+  needs_numbers_ = true;
+  return Shape(sizes.size(), 1);
+}
 
 Result<std::vector<int64_t>> Rewriter::ints(std::string_view attribute, size_t input,
                                             std::vector<int64_t> otherwise) const {
@@ -71,6 +77,7 @@ Result<int64_t> Rewriter::axis(int64_t axis, int64_t rank) const {
 
 ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, SymbolicShape sizes,
                        const CoreAttributes& attributes) {
+  needs_numbers_ |= !std::ranges::all_of(sizes, &Dim::is_known);
   std::string name = fmt::format("t{}", names_++);
   ValueId out = graph_.add_value(name, {dtype, std::move(sizes)});
   const bool by_default =
@@ -176,7 +183,9 @@ Result<Graph> Rewriter::rewrite(Rule (*find_rule)(const Node& node)) {
     node_ = &node;
     Rule rule = find_rule(node);
     if (!rule) return fail("halide: no kernel for {}", node.op);
-    TRY(rule(*this));
+    const Status rewritten = rule(*this);
+    if (needs_numbers_) return fail("halide: {} on open sizes is not supported", node.op);
+    TRY(rewritten);
   }
   close_outputs();
   return std::move(graph_);

@@ -21,13 +21,13 @@ class Rewriter {
   ValueId in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
   DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
   const SymbolicShape& sizes(ValueId value) const { return sizes_of(graph_, value); }
-  /// Returns the sizes of a value all of whose sizes are numbers, as for rules with Sizes::numbers.
-  Shape shape(ValueId value) const { return shape_of(graph_, value); }
+  /// Returns the sizes of a value as numbers. If one is open, the node is refused: its rule is for numbers.
+  Shape shape(ValueId value) const { return numbers(sizes(value)); }
   int64_t rank(ValueId value) const { return static_cast<int64_t>(graph_.value(value).type.shape->size()); }
   const Tensor* constant(ValueId value) const;
   DType out_dtype(size_t i = 0) const;
   const SymbolicShape& out_sizes(size_t i = 0) const;
-  Shape out_shape(size_t i = 0) const;
+  Shape out_shape(size_t i = 0) const { return numbers(out_sizes(i)); }
 
   /// Returns an integer input that must be known at compile time, or its attribute form; `otherwise` if
   /// neither is present.
@@ -67,25 +67,20 @@ class Rewriter {
 
  private:
   void close_outputs();
+  Shape numbers(const SymbolicShape& sizes) const;
 
   const Graph& source_;
   Graph graph_;
   const Node* node_ = nullptr;
   std::vector<ValueId> mapped_;  // source value -> new value
   size_t names_ = 0;
-};
-
-/// Sizes of the values of a node that a rule can rewrite.
-enum class Sizes : uint8_t {
-  numbers,
-  open  // some may be expressions
+  mutable bool needs_numbers_ = false;  // whether the rule works only where open sizes are numbers
 };
 
 /// Rule of the table that `find_rule` searches.
 struct RuleEntry {
   std::string_view op;
   Rewriter::Rule rule;
-  Sizes sizes = Sizes::numbers;
 };
 
 }  // namespace intarsia::halide

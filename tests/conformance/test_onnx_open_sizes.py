@@ -1,0 +1,70 @@
+"""The node cases of the onnx package with the sizes of all inputs open: equal sizes are one open size. Every second
+one; with more rounds all.
+
+Covers: backends/halide/canonicalize/ canonicalize.cc rewriter.cc
+src/graph/ op_table*.cc element_rules.cc
+"""
+
+import copy
+from collections import Counter
+
+import onnx
+import pytest
+from onnx_cases import compare, draws_randomly, load_cases, read_exceptions
+from rounds import ROUNDS
+
+import intarsia
+
+EXCEPTIONS = read_exceptions("unsupported_fallback_none.txt")
+FEWEST_NATIVE = 250
+where = Counter()
+
+
+def with_open_sizes(model):
+    """The model with a name for every size of its inputs, and shapes that leave them open."""
+    model = copy.deepcopy(model)
+    constants = {constant.name for constant in model.graph.initializer}
+    shapes = {}
+    for info in model.graph.input:
+        tensor = info.type.tensor_type
+        if info.name in constants or info.type.WhichOneof("value") != "tensor_type":
+            continue
+        if tensor.elem_type == onnx.TensorProto.STRING or not tensor.HasField("shape"):
+            continue
+        for size in tensor.shape.dim:
+            if size.dim_value > 0:
+                size.dim_param = f"size{size.dim_value}"
+        shapes[info.name] = tuple(None if size.dim_param else 0 for size in tensor.shape.dim)
+    del model.graph.value_info[:]
+    for info in model.graph.output:
+        if info.type.WhichOneof("value") == "tensor_type":
+            info.type.tensor_type.ClearField("shape")
+    return model, shapes
+
+
+CASES = [case for case in load_cases() if case.kind == "node" and case.name not in EXCEPTIONS][
+    :: 2 if ROUNDS == 1 else 1
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case, tmp_path):
+    model, shapes = with_open_sizes(case.model)
+    if not any(None in shape for shape in shapes.values()) or draws_randomly(case):
+        pytest.skip("no open sizes")
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    compiled = intarsia.compile(
+        path, shapes=shapes, tune="off", fallback="none", backends=["halide", "reference"]
+    )
+    targets = {region["target"] for region in compiled.report["regions"]}
+    where["halide" if targets <= {"halide@cpu"} else "reference"] += 1
+    session = compiled.load().bind()
+    assert compare(case, lambda inputs: list(session.run(inputs).values())) == ""
+
+
+def test_counts(capsys, request):
+    with capsys.disabled():
+        print(f"\nopen sizes: {dict(where)}")
+    if request.session.testscollected == len(CASES) + 1:
+        assert where["halide"] >= FEWEST_NATIVE
