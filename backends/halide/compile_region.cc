@@ -32,6 +32,15 @@ constexpr auto region_steps = std::to_array<std::string_view>({
     "plan_memory",
 });
 
+/// Checks that all places are known: too long an expression of open sizes is not.
+Status check_storage(const Layouts& layouts) {
+  const auto is_known = [](const Storage& storage) {
+    return storage.offset.is_known() && std::ranges::all_of(storage.strides, &Dim::is_known);
+  };
+  if (std::ranges::all_of(layouts.storage, is_known)) return {};
+  return fail(ErrorKind::unsupported, "halide: the places of values are too long expressions of open sizes");
+}
+
 }  // namespace
 
 std::span<const std::string_view> step_names() { return region_steps; }
@@ -56,6 +65,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   // Values have places relative to the memory that they share.
   Layouts layouts = choose_layouts(graph);
   print("choose_layouts", [&] { return print_layouts(layouts); });
+
+  TRY(check_storage(layouts));
 
   // Nodes other than views and concats are in one group each.
   std::vector<Group> groups = fuse(layouts, device);

@@ -103,11 +103,6 @@ Expr greatest_of(Halide::Type type);
 /// Makes one variable per axis.
 std::vector<Var> make_vars(size_t count, const char* name);
 Exprs to_exprs(const std::vector<Var>& vars);
-/// Calls `schedule` on a variant of a stage for when `condition` holds.
-template <typename Schedule>
-void schedule_variant(Func stage, const Expr& condition, Schedule schedule) {
-  schedule(stage.specialize(condition));
-}
 /// Narrows a size in a kernel. It fits: canonicalize refuses larger tensors.
 inline int as_int(int64_t number) { return static_cast<int>(number); }
 /// Returns the largest power of two that is at most `extent` and `lanes`.

@@ -47,9 +47,9 @@ void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& va
 
 /// Schedule of a kernel on a processor: the axes in the order of the output's memory, the innermost one in
 /// vectors.
-class LoopSchedule {
+class PointwiseSchedule {
  public:
-  LoopSchedule(const KernelBuilder& b, const std::vector<Var>& vars)
+  PointwiseSchedule(const KernelBuilder& b, const std::vector<Var>& vars)
       : b_(b),
         vars_(vars),
         argument_(b.output()),
@@ -129,7 +129,7 @@ BuiltKernel build_pointwise(KernelBuilder& b) {
   if (b.mapping() == Mapping::tile_per_item)
     schedule_items(b, out, vars, b.fixed_output());
   else
-    LoopSchedule(b, vars).apply(out);
+    PointwiseSchedule(b, vars).apply(out);
   return b.finish(out, b.output());
 }
 

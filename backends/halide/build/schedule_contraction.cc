@@ -83,9 +83,9 @@ namespace {
 
 /// Schedule of the loops of a processor. Where the number of rows is open, there is a variant of the code for
 /// a whole tile of rows or more, and one for each smaller number.
-class LoopSchedule {
+class ContractionLoops {
  public:
-  LoopSchedule(const KernelBuilder& b, ContractionParts& p) : b_(b), p_(p), x_(p.pixels.back()) {
+  ContractionLoops(const KernelBuilder& b, ContractionParts& p) : b_(b), p_(p), x_(p.pixels.back()) {
     while (rows_axis_ + 1 < p.pixels.size() && p.pixel_extents[rows_axis_] == 1) ++rows_axis_;
     threads_of_rows_ = p.threads_share_rows ? p.threads : 1;
   }
@@ -262,7 +262,7 @@ void schedule_contraction(const KernelBuilder& builder, ContractionParts& p) {
   if (builder.mapping() == Mapping::tile_per_item)
     schedule_items(builder, p);
   else
-    LoopSchedule(builder, p).apply();
+    ContractionLoops(builder, p).apply();
 }
 
 }  // namespace intarsia::halide

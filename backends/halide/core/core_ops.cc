@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace intarsia::halide {
 namespace {
@@ -200,6 +201,18 @@ bool is_supported_dtype(DType dtype) {
     default:
       return false;
   }
+}
+
+Dim with_typical_sizes(const Dim& size) {
+  std::map<std::string, Dim> values;
+  for (const std::string& symbol : size.symbols()) values[symbol] = typical_size;
+  return size.substitute(values);
+}
+
+Shape typical_shape(const SymbolicShape& sizes) {
+  Shape shape;
+  for (const Dim& size : sizes) shape.push_back(typical(size));
+  return shape;
 }
 
 }  // namespace intarsia::halide

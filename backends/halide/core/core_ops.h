@@ -151,6 +151,13 @@ inline Shape fixed_sizes(const SymbolicShape& sizes) {
 }
 inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(sizes_of(graph, value)); }
 
+/// Size of an open axis for which schedules are chosen; code is right for all sizes.
+inline constexpr int64_t typical_size = 128;
+/// Returns an expression where all open sizes are typical; in a canonical graph it is a positive number.
+Dim with_typical_sizes(const Dim& size);
+inline int64_t typical(const Dim& size) { return with_typical_sizes(size).number(); }
+Shape typical_shape(const SymbolicShape& sizes);
+
 /// Returns the number in a tensor of one element, if its dtype is bool, an integer, f32 or f64.
 std::optional<double> read_scalar(const Tensor& tensor);
 

@@ -186,10 +186,6 @@ class RegionBinder {
   RegionCode region_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Prints the sizes: "batch = 8, seq = 3".
 std::string print_symbols(const OpenCode& code, std::span<const int64_t> symbols) {
   std::vector<std::string> texts;

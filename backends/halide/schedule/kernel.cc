@@ -228,18 +228,6 @@ std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls) 
   return text;
 }
 
-int64_t typical(const Dim& size) {
-  std::map<std::string, Dim> values;
-  for (const std::string& symbol : size.symbols()) values[symbol] = typical_size;
-  return size.substitute(values).number();
-}
-
-Shape typical_shape(const SymbolicShape& sizes) {
-  Shape shape;
-  for (const Dim& size : sizes) shape.push_back(typical(size));
-  return shape;
-}
-
 std::vector<SymbolicShape*> Kernel::open_shapes() {
   std::vector<SymbolicShape*> shapes;
   for (Argument& input : inputs) shapes.insert(shapes.end(), {&input.shape, &input.strides});

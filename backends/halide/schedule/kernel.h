@@ -59,12 +59,6 @@ struct FixedArgument {
   Argument symbolic() const { return {dtype, to_symbolic(shape), to_symbolic(strides)}; }
 };
 
-/// Size of an open axis for which schedules are chosen; code is right for all sizes.
-inline constexpr int64_t typical_size = 128;
-/// Returns the value of an expression where all open sizes are typical.
-int64_t typical(const Dim& size);
-Shape typical_shape(const SymbolicShape& sizes);
-
 struct Kernel {
   Form form = Form::elementwise;
   Isa isa;                         // target of the code

@@ -6,6 +6,7 @@
 // backends/halide/schedule/ coalesce.cc kernel.cc
 #include <gtest/gtest.h>
 
+#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/schedule/coalesce.h"
 #include "graph/parse_graph.h"
 #include "tests/support/halide_support.h"
@@ -99,6 +100,39 @@ TEST(HalideOpenSizes, StridesAreInTheOrderOfAllSizesFromOne) {
   EXPECT_EQ(halide::storage_order({768, 1, 768 * s}), (std::vector<size_t>{2, 0, 1}));
   EXPECT_EQ(halide::storage_order({1, s, b * s}), (std::vector<size_t>{2, 1, 0}));
   EXPECT_EQ(halide::storage_order({b, s}), (std::vector<size_t>{0, 1}));  // unknown order
+}
+
+TEST(HalideOpenSizes, NodesWhoseSizesMayNotFitAreRefused) {
+  const struct {
+    const char* nodes;
+    const char* why;
+  } cases[] = {
+      {R"(input %x : f32[s,4]
+input %y : f32[b,4]
+%z = Add(%x, %y))",
+       "sizes must be known"},
+      {R"(input %x : f32[s,4]
+input %y : f32[3,4]
+%z = Add(%x, %y))",
+       "whether the sizes fit is not known"},
+      {R"(input %x : f32[s]
+const %starts : i64[1] = {128}
+const %ends : i64[1] = {9223372036854775807}
+%z = Slice(%x, %starts, %ends))",
+       "no schedule can be chosen"},
+      {R"(input %x : f32[1,3,s,s]
+input %w : f32[8,3,3,3]
+%z = Conv(%x, %w))",
+       "Conv on open sizes"},
+  };
+  for (const auto& [nodes, why] : cases) {
+    const Result<Graph> graph =
+        make_graph(std::string("graph \"g\" opsets {\"\": 17}\n") + nodes + "\noutput %z\n");
+    ASSERT_TRUE(graph) << graph.error().message;
+    const Result<Graph> canonical = halide::canonicalize(*graph);
+    ASSERT_FALSE(canonical) << nodes;
+    EXPECT_NE(canonical.error().message.find(why), std::string::npos) << canonical.error().message;
+  }
 }
 
 }  // namespace
