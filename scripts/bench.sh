@@ -6,3 +6,4 @@ build/venv/bin/python bench/report.py
 build/venv/bin/python bench/shipped.py --document
 build/venv/bin/python bench/gap_table.py
 build/venv/bin/python bench/held.py --document
+build/venv/bin/python bench/open_sizes.py

@@ -126,7 +126,8 @@ def percentages(*command):
                 shown += more
         os.close(ours)
         assert b"%" not in process.stdout.read()
-    assert process.returncode == 0 and (shown == b"" or shown.endswith(b"\r\033[K"))
+    assert process.returncode == 0, shown[-2000:].decode()
+    assert shown == b"" or shown.endswith(b"\r\033[K")
     return [(int(number), phase.decode()) for number, phase in re.findall(rb"\] +(\d+)% (\w+)", shown)]
 
 

@@ -1,0 +1,222 @@
+"""One program for all batches and lengths of a transformer's encoder: measures it against ONNX Runtime and OpenVINO, which take any size as
+well, and against programs of fixed size; writes the section "Open sizes" of docs/performance.md.
+
+    build/venv/bin/python bench/open_sizes.py [--seconds S]
+
+For an idle machine. All run in turn in one process, on one thread; times are the least of all runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import intarsia
+import numpy as np
+import onnxruntime
+import openvino
+from measuring import BIN, OUT, json_of, processor, replace_section
+
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+TITLE = "## Open sizes"
+SIZES = [(1, 1), (1, 7), (1, 16), (1, 33), (1, 64), (1, 128), (1, 197), (8, 16), (2, 128)]
+FIXED = [(1, 16), (1, 128)]
+WIDTH, HEADS, LAYERS, WORDS, POSITIONS = 768, 12, 4, 1000, 512
+
+
+class Encoder:
+    """Words and positions, a padding mask and layers of attention, in the operators that exporters write."""
+
+    def __init__(self) -> None:
+        self.nodes: list = []
+        self.constants: dict[str, np.ndarray] = {}
+        self.random = np.random.default_rng(1)
+
+    def node(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
+        return output
+
+    def weights(self, name: str, *shape: int) -> str:
+        self.constants[name] = (self.random.standard_normal(shape) / np.sqrt(shape[0])).astype("float32")
+        return name
+
+    def number(self, name: str, value: object) -> str:
+        self.constants[name] = np.array(value, "float32" if isinstance(value, float) else "int64")
+        return name
+
+    def dense(self, name: str, x: str, rows: int, columns: int) -> str:
+        product = self.node("MatMul", [x, self.weights(f"{name}_w", rows, columns)], f"{name}_p")
+        return self.node("Add", [product, self.weights(f"{name}_b", columns)], f"{name}_y")
+
+    def norm(self, name: str, x: str, added: str) -> str:
+        total = self.node("Add", [x, added], f"{name}_sum")
+        scale, shift = self.weights(f"{name}_s", WIDTH), self.weights(f"{name}_t", WIDTH)
+        return self.node("LayerNormalization", [total, scale, shift], f"{name}_y")
+
+    def heads(self, name: str, x: str, order: list[int]) -> str:
+        split = self.node("Reshape", [self.dense(name, x, WIDTH, WIDTH), "split"], f"{name}_split")
+        return self.node("Transpose", [split], f"{name}_heads", perm=order)
+
+    def layer(self, name: str, x: str) -> str:
+        queries = self.heads(f"{name}_q", x, [0, 2, 1, 3])
+        keys = self.heads(f"{name}_k", x, [0, 2, 3, 1])
+        values = self.heads(f"{name}_v", x, [0, 2, 1, 3])
+        scores = self.node("MatMul", [queries, keys], f"{name}_scores")
+        scaled = self.node("Mul", [scores, "scale"], f"{name}_scaled")
+        masked = self.node("Add", [scaled, "penalty"], f"{name}_masked")
+        parts = self.node("Softmax", [masked], f"{name}_parts", axis=-1)
+        mixed = self.node("MatMul", [parts, values], f"{name}_mixed")
+        rows = self.node("Transpose", [mixed], f"{name}_rows", perm=[0, 2, 1, 3])
+        joined = self.node("Reshape", [rows, "merged"], f"{name}_joined")
+        x = self.norm(f"{name}_n", self.dense(f"{name}_o", joined, WIDTH, WIDTH), x)
+        wide = self.node("Gelu", [self.dense(f"{name}_u", x, WIDTH, 4 * WIDTH)], f"{name}_gelu")
+        return self.norm(f"{name}_m", self.dense(f"{name}_d", wide, 4 * WIDTH, WIDTH), x)
+
+    def model(self) -> onnx.ModelProto:
+        for name, value in {
+            "zero": [0],
+            "second": [1],
+            "middle": [1, 2],
+            "head_sizes": [HEADS, WIDTH // HEADS],
+            "width": [WIDTH],
+            "one": 1.0,
+            "low": -1e4,
+            "scale": 0.125,
+        }.items():
+            self.number(name, value)
+        self.node("Shape", ["ids"], "shape")
+        self.node("Concat", ["shape", "head_sizes"], "split", axis=0)
+        self.node("Concat", ["shape", "width"], "merged", axis=0)
+        self.node("Gather", ["shape", "second"], "length")
+        self.node("Gather", [self.weights("words", WORDS, WIDTH), "ids"], "word")
+        self.node(
+            "Slice", [self.weights("positions", POSITIONS, WIDTH), "zero", "length", "zero"], "position"
+        )
+        self.node("Unsqueeze", ["mask", "middle"], "mask4")
+        self.node("Cast", ["mask4"], "kept", to=TensorProto.FLOAT)
+        self.node("Sub", ["one", "kept"], "lost")
+        self.node("Mul", ["lost", "low"], "penalty")
+        x = self.node("Add", ["word", "position"], "x")
+        for number in range(LAYERS):
+            x = self.layer(f"layer{number}", x)
+        self.node("Identity", [x], "y")
+        sizes = ["batch", "length"]
+        graph = helper.make_graph(
+            self.nodes,
+            "encoder",
+            [helper.make_tensor_value_info(name, TensorProto.INT64, sizes) for name in ("ids", "mask")],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [*sizes, WIDTH])],
+            [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def compile_program(model, name: str, shape: str) -> dict:
+    shapes = [part for one in ("ids", "mask") for part in ("--shape", f"{one}={shape}")]
+    report = json_of(
+        *(BIN / "intarsia", "compile", model, "-o", OUT / f"{name}.so", "--threads", 1, "-q", "--json"),
+        *("--fallback", "none", *shapes),
+    )
+    return {"program": OUT / f"{name}.so", "seconds": report["compile_seconds"]}
+
+
+def runners(model, programs: dict) -> dict:
+    """Name -> function that runs the inputs."""
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    onnx_session = onnxruntime.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
+    compiled = openvino.Core().compile_model(
+        str(model), "CPU", {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY"}
+    )
+    request = compiled.create_infer_request()
+    sessions = {name: intarsia.load(one["program"]).bind(threads=1) for name, one in programs.items()}
+    return {
+        **{name: session.run for name, session in sessions.items()},
+        "ONNX Runtime": lambda given: onnx_session.run(None, given),
+        "OpenVINO": lambda given: request.infer(given),
+    }
+
+
+def inputs(batch: int, length: int) -> dict:
+    return {"ids": np.full((batch, length), 7), "mask": np.ones((batch, length), "int64")}
+
+
+def time_in_turn(runs: dict, given: dict, seconds: float) -> dict[str, float]:
+    """The least time of each, in ms."""
+    best = dict.fromkeys(runs, float("inf"))
+    end = time.perf_counter() + seconds
+    rounds = 0
+    while rounds < 5 or time.perf_counter() < end:
+        for name in list(runs)[:: 1 if rounds % 2 == 0 else -1]:
+            begin = time.perf_counter()
+            runs[name](given)
+            best[name] = min(best[name], 1e3 * (time.perf_counter() - begin))
+        rounds += 1
+    return best
+
+
+def new_size_microseconds(run) -> float:
+    """Median time that the first run of a length takes beyond the fastest of the next five."""
+    extra = []
+    for length in range(200, 230):
+        given = inputs(1, length)
+        times = []
+        for _ in range(6):
+            begin = time.perf_counter()
+            run(given)
+            times.append(time.perf_counter() - begin)
+        extra.append(1e6 * (times[0] - min(times[1:])))
+    return float(np.median(extra))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=4, help="time for each size (default: 4)")
+    options = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    model = OUT / "encoder.onnx"
+    onnx.save(Encoder().model(), model)
+    programs = {"open": compile_program(model, "encoder_open", "?x?")}
+    for batch, length in FIXED:
+        programs[f"{batch}x{length}"] = compile_program(
+            model, f"encoder_{batch}x{length}", f"{batch}x{length}"
+        )
+    all_runs = runners(model, programs)
+    rows = []
+    for batch, length in SIZES:
+        name = f"{batch}x{length}"
+        runs = {
+            one: run for one, run in all_runs.items() if one in ("open", name, "ONNX Runtime", "OpenVINO")
+        }
+        best = time_in_turn(runs, inputs(batch, length), options.seconds)
+        peer = min(best["ONNX Runtime"], best["OpenVINO"])
+        fixed = f"{best[name]:.1f} ({best[name] / best['open']:.2f})" if name in best else ""
+        rows.append(
+            f"| {name} | {best['open']:.1f} | {best['ONNX Runtime']:.1f} | {best['OpenVINO']:.1f} |"
+            f" {peer / best['open']:.2f} | {fixed} |"
+        )
+        print(rows[-1], flush=True)
+    open_bytes, fixed_bytes = (programs[name]["program"].stat().st_size for name in ("open", "1x128"))
+    about = (
+        f"An encoder of {LAYERS} layers of {WIDTH} with batch and length open, one thread, on {processor()}, by"
+        " `bench/open_sizes.py`: one program without frameworks for all sizes, against ONNX Runtime and OpenVINO with the"
+        " same open model, and against programs of ours for one size. Least times in ms; a ratio above 1 means that the open"
+        " program is faster."
+    )
+    rest = (
+        f"The first run of a length takes {new_size_microseconds(all_runs['open']):.0f} us longer than the next ones (median of"
+        f" 30 lengths). The file is {open_bytes / fixed_bytes:.3f} times as large as that of one size, and compiles in"
+        f" {programs['open']['seconds']:.1f} s instead of {programs['1x128']['seconds']:.1f}."
+    )
+    table = [
+        "| batch x length | open | ONNX Runtime | OpenVINO | ratio to the faster | fixed size (ratio) |",
+        "|---|---|---|---|---|---|",
+        *rows,
+    ]
+    replace_section(TITLE, [TITLE, "", about, "", *table, "", rest, ""])
+
+
+if __name__ == "__main__":
+    main()
