@@ -1,6 +1,7 @@
 // Runs of edited plans: on memory between inaccessible pages, in a process of their own.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,27 @@ inline int exit_status_of(const std::function<Status()>& use) {
   int status = -1;
   waitpid(child, &status, 0);
   return status;
+}
+
+/// Edits plans at random, one thing each: `use_edited` edits a plan by the seed, describes the change and
+/// returns how to use the plan. Each is refused, or runs and stays in its memory.
+inline void expect_refused_or_in_memory(
+    uint32_t seeds,
+    const std::function<std::function<Status()>(uint32_t seed, std::string& what)>& use_edited) {
+  int refused = 0, ran = 0;
+  for (uint32_t seed = 0; seed < seeds; ++seed) {
+    std::string what;
+    const int status = exit_status_of(use_edited(seed, what));
+    ASSERT_TRUE(WIFEXITED(status)) << what << ", seed " << seed << ": ended by signal " << WTERMSIG(status);
+    ++(WEXITSTATUS(status) == 0 ? refused : ran);
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(ran, 20);
+}
+
+inline void expect_refused_with(const Status& status, const std::string& wanted) {
+  ASSERT_FALSE(status) << wanted;
+  EXPECT_NE(status.error().message.find(wanted), std::string::npos) << status.error().message;
 }
 
 }  // namespace intarsia::test
