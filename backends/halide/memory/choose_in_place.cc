@@ -12,8 +12,7 @@ namespace {
 /// reads it at the index that it writes, or reads a whole row before it writes that row. Never holds on a
 /// device, whose work items repeat elements.
 bool reads_before_it_writes(const Kernel& kernel, size_t input) {
-  if (kernel.isa.is_offloaded() || kernel.symbols > 0 || kernel.form == Form::recurrence ||
-      kernel.inputs[input] != kernel.output)
+  if (kernel.isa.is_offloaded() || kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output)
     return false;
   if (kernel.anchor == no_node) return true;
   // Nodes in front of the anchor are computed where the anchor reads them.
