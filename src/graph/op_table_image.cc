@@ -19,6 +19,16 @@ std::optional<std::vector<float>> known_scales(const ShapeContext& context) {
   return std::vector<float>(values.begin(), values.end());
 }
 
+/// Scales an open size; unknown where the product, which is rounded down, is not an expression: the scale is
+/// neither a whole number nor a whole part of one (exactly, which only powers of two are).
+Dim scale_open(const Dim& dim, float scale) {
+  if (scale < static_cast<float>(most) && scale == std::floor(scale))
+    return dim * static_cast<int64_t>(scale);
+  int exponent = 0;
+  const bool is_power = std::frexp(scale, &exponent) == 0.5f && exponent > -30;
+  return is_power ? floor_div(dim, int64_t{1} << (1 - exponent)) : Dim::unknown();
+}
+
 Status scale_dims(SymbolicShape& shape, const std::vector<int64_t>& axes, const std::vector<float>& scales) {
   if (scales.size() != axes.size()) return fail("{} scales for {} axes", scales.size(), axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -26,8 +36,7 @@ Status scale_dims(SymbolicShape& shape, const std::vector<int64_t>& axes, const 
     if (!(scales[i] > 0)) return fail("scale {}", scales[i]);
     if (scales[i] == 1) continue;
     if (!dim.is_number()) {
-      const bool whole = scales[i] < static_cast<float>(most) && scales[i] == std::floor(scales[i]);
-      dim = whole ? dim * static_cast<int64_t>(scales[i]) : Dim::unknown();
+      dim = scale_open(dim, scales[i]);
       continue;
     }
     const float size = std::floor(static_cast<float>(dim.number()) * scales[i]);

@@ -210,17 +210,20 @@ Status tile(ShapeContext& context) {
   return set_shape(context, result);
 }
 
-/// Returns the number of elements that start:end takes of an axis, where one of the three is not a number.
+/// Returns the number of elements that start:end:step takes of an axis, where one of the others is not a number.
 /// Positions below 0 count from the end; unknown if the sign is.
-Dim open_slice(const Dim& start, const Dim& end, const Dim& dim) {
+Dim open_slice(const Dim& start, const Dim& end, int64_t step, const Dim& dim) {
   // End of slices up to the end, or more; an open axis is no longer than its limit.
   const int64_t all = dim.symbol() != nullptr ? SizeRange::limit : 0x7fffffff;
+  const Dim first = step > 0 ? 0 : -1, last = first + dim;  // places that an index is clamped to
   const auto position = [&](const Dim& at) {
-    if (at.is_number() && at.number() >= all) return dim;
-    if (provably_nonnegative(at)) return smaller_of(at, dim);
-    return provably_nonnegative(-1 - at) ? smaller_of(larger_of(dim + at, 0), dim) : Dim::unknown();
+    if (at.is_number() && at.number() >= all) return last;
+    if (at.is_number() && at.number() <= -all) return first;
+    if (provably_nonnegative(at)) return smaller_of(at, last);
+    return provably_nonnegative(-1 - at) ? smaller_of(larger_of(dim + at, first), last) : Dim::unknown();
   };
-  return larger_of(position(end) - position(start), 0);
+  const Dim length = step > 0 ? position(end) - position(start) : position(start) - position(end);
+  return ceil_div(larger_of(length, 0), std::min(std::abs(std::max(step, -all)), all));
 }
 
 /// Returns the number of elements that start:end:step takes of an axis of known size, clamped as in numpy.
@@ -240,7 +243,7 @@ Dim slice_numbers(int64_t start, int64_t end, int64_t step, const Dim& dim) {
 Dim slice_size(const Dim& start, const Dim& end, int64_t step, const Dim& dim) {
   if (start.is_number() && end.is_number() && dim.is_number())
     return slice_numbers(start.number(), end.number(), step, dim);
-  return step == 1 ? open_slice(start, end, dim) : Dim::unknown();
+  return open_slice(start, end, step, dim);
 }
 
 struct SliceArguments {

@@ -31,57 +31,97 @@ int64_t choose_pixels(int64_t width, int64_t most) {
   return best;
 }
 
-void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) {
-  size_t rank = shape.size();
-  int lanes = b.lanes();
-  bool doubled = shape[1] >= 2 * lanes && b.isa().registers >= 32;
-  int factor = vector_factor(shape[1], lanes), block_channels = doubled ? 2 * lanes : factor;
-  int64_t pixels = choose_pixels(shape.back(), b.isa().registers >= 32 ? 8 : 4);
-  Var c = d.vars[1], x = d.vars.back(), co("co"), ci("ci"), xo("xo"), xi("xi"), block("block"), rest("rest");
-  d.out.split(c, co, ci, block_channels, TailStrategy::ShiftInwards)
-      .split(x, xo, xi, as_int(pixels), TailStrategy::ShiftInwards);
-  int64_t rows = shape[2],
-          row_bytes = element_count(shape) / (shape[0] * rows) * b.type(b.body().outputs[0]).bytes();
-  int64_t chunk = std::clamp<int64_t>(stage_bytes / row_bytes, std::min<int64_t>(rows, 4), rows);
-  if (b.kernel().threads > 1)
-    chunk =
-        std::min(chunk, std::max<int64_t>((rows + 2 * b.kernel().threads - 1) / (2 * b.kernel().threads), 1));
-  std::vector<Var> outer{co, xo};
-  for (size_t i = rank - 2; i > 2; --i) outer.push_back(d.vars[i]);
-  const bool in_blocks = rank > 3 && b.mapping() == Mapping::loops;
-  if (in_blocks) {
-    d.out.split(d.vars[2], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
-    outer.insert(outer.end(), {rest, block});
-  } else if (rank > 3) {
-    outer.push_back(d.vars[2]);
+class DepthwiseSchedule {
+ public:
+  DepthwiseSchedule(const KernelBuilder& b, Depthwise& d, const SymbolicShape& shape, int64_t taps)
+      : b_(b),
+        d_(d),
+        shape_(shape),
+        typical_(typical_shape(shape)),
+        taps_(taps),
+        factor_(vector_factor(typical_[1], b.lanes())),
+        in_blocks_(shape.size() > 3 && b.mapping() == Mapping::loops) {}
+
+  void apply() {
+    const int64_t pixels = choose_pixels(typical_.back(), b_.isa().registers >= 32 ? 8 : 4);
+    const Dim& width = shape_.back();
+    if (width.is_number())
+      schedule_tiles(d_.out, pixels);
+    else
+      for (int64_t t : narrower_tiles(pixels))
+        schedule_tiles(t == 1 ? d_.out : d_.out.specialize(b_.size(width) >= as_int(t)), t);
+    d_.acc.compute_at(tile_).reorder(d_.acc.args()[0], d_.acc.args()[1]);
+    d_.acc.vectorize(d_.acc.args()[0], factor_).unroll(d_.acc.args()[0]).unroll(d_.acc.args()[1]);
+    std::vector<VarOrRVar> inner{d_.acc.args()[0], d_.acc.args()[1]};
+    for (int i = 0; i < d_.taps.dimensions(); ++i) inner.emplace_back(d_.taps[i]);
+    d_.acc.update()
+        .reorder(inner)
+        .vectorize(d_.acc.args()[0], factor_)
+        .unroll(d_.acc.args()[0])
+        .unroll(d_.acc.args()[1]);
+    for (int i = 0; taps_ <= 49 && i < d_.taps.dimensions() && (i == 0 || taps_ <= 9); ++i)
+      d_.acc.update().unroll(d_.taps[i]);
+    if (d_.stage.func.defined())
+      d_.stage.func.compute_at(d_.out, in_blocks_ ? block_ : d_.vars[0])
+          .vectorize(d_.stage.vars[0], factor_, TailStrategy::ShiftInwards);
   }
-  outer.push_back(d.vars[0]);
-  std::vector<VarOrRVar> order{ci, xi};
-  order.insert(order.end(), outer.begin(), outer.end());
-  d.out.reorder(order).vectorize(ci, factor).unroll(ci).unroll(xi);
-  d.acc.compute_at(run_tiles(b, d.out, outer)).reorder(d.acc.args()[0], d.acc.args()[1]);
-  d.acc.vectorize(d.acc.args()[0], factor).unroll(d.acc.args()[0]).unroll(d.acc.args()[1]);
-  std::vector<VarOrRVar> inner{d.acc.args()[0], d.acc.args()[1]};
-  for (int i = 0; i < d.taps.dimensions(); ++i) inner.emplace_back(d.taps[i]);
-  d.acc.update()
-      .reorder(inner)
-      .vectorize(d.acc.args()[0], factor)
-      .unroll(d.acc.args()[0])
-      .unroll(d.acc.args()[1]);
-  for (int i = 0; taps <= 49 && i < d.taps.dimensions() && (i == 0 || taps <= 9); ++i)
-    d.acc.update().unroll(d.taps[i]);
-  Var level = in_blocks ? block : d.vars[0];
-  if (d.stage.func.defined())
-    d.stage.func.compute_at(d.out, level).vectorize(d.stage.vars[0], factor, TailStrategy::ShiftInwards);
-  if (b.kernel().threads > 1 && rank > 3 && element_count(shape) * taps > 100000) d.out.parallel(block);
-}
+
+ private:
+  /// Schedules tiles of `pixels` of a row.
+  void schedule_tiles(Halide::Stage out, int64_t pixels) {
+    const size_t rank = shape_.size();
+    const Var c = d_.vars[1], x = d_.vars.back();
+    const bool doubled = typical_[1] >= 2 * b_.lanes() && b_.isa().registers >= 32;
+    out.split(c, co_, ci_, doubled ? 2 * b_.lanes() : factor_, TailStrategy::ShiftInwards)
+        .split(x, xo_, xi_, as_int(pixels), TailStrategy::ShiftInwards);
+    std::vector<Var> outer{co_, xo_};
+    for (size_t i = rank - 2; i > 2; --i) outer.push_back(d_.vars[i]);
+    if (in_blocks_) {
+      out.split(d_.vars[2], block_, rest_, rows_of_block(), TailStrategy::ShiftInwards);
+      outer.insert(outer.end(), {rest_, block_});
+    } else if (rank > 3) {
+      outer.push_back(d_.vars[2]);
+    }
+    outer.push_back(d_.vars[0]);
+    std::vector<VarOrRVar> order{ci_, xi_};
+    order.insert(order.end(), outer.begin(), outer.end());
+    out.reorder(order).vectorize(ci_, factor_).unroll(ci_).unroll(xi_);
+    tile_ = run_tiles(b_, d_.out, outer);
+    if (b_.kernel().threads > 1 && rank > 3 && element_count(typical_) * taps_ > 100000) out.parallel(block_);
+  }
+
+  Expr rows_of_block() const {
+    const int threads = b_.kernel().threads;
+    const Dim of_row = product_of_dims(shape_, 3, shape_.size()) * shape_[1];
+    const int64_t bytes = b_.type(b_.body().outputs[0]).bytes();
+    if (!shape_[2].is_number() || !of_row.is_number())
+      return rows_of_equal_blocks(b_.size(shape_[2]), as_int(stage_bytes / bytes) / b_.size(of_row),
+                                  threads > 1 ? 2 * threads : 1);
+    const int64_t rows = shape_[2].number();
+    int64_t chunk =
+        std::clamp<int64_t>(stage_bytes / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
+    if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
+    return as_int(chunk);
+  }
+
+  const KernelBuilder& b_;
+  Depthwise& d_;
+  const SymbolicShape& shape_;
+  const Shape typical_;
+  const int64_t taps_;
+  const int factor_;
+  const bool in_blocks_;
+  const Var co_{"co"}, ci_{"ci"}, xo_{"xo"}, xi_{"xi"}, block_{"block"}, rest_{"rest"};
+  Halide::LoopLevel tile_;
+};
 
 }  // namespace
 
 BuiltKernel build_depthwise(KernelBuilder& b) {
   const Node& node = b.anchor();
-  Shape weights = b.shape(node.inputs[1]), shape = b.shape(node.outputs[0]);
-  Shape kernel(weights.begin() + 2, weights.end() - 2);
+  const Shape weights = b.shape(node.inputs[1]);
+  const SymbolicShape& shape = b.sizes(node.outputs[0]);
+  const Shape kernel(weights.begin() + 2, weights.end() - 2);
   Depthwise d;
   const bool is_guarded =
       b.mapping() == Mapping::loops &&
@@ -109,7 +149,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   d.acc(index) += b.operand(node.inputs[1]).at(weight_at) * d.stage.at(at);
   d.out = Func("out");
   d.out(b.output_vars(d.vars)) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
-  schedule(b, d, shape, element_count(kernel));
+  DepthwiseSchedule(b, d, shape, element_count(kernel)).apply();
   return b.finish(d.out, b.output());
 }
 

@@ -113,6 +113,9 @@ Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out);
 /// Returns an element of a movement node's output.
 Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index);
 
+/// Returns an element of a table for a Resize.
+Expr build_resize_table(const KernelBuilder& builder, const Node& node, const Exprs& index);
+
 BuiltKernel build_pointwise(KernelBuilder& builder);
 BuiltKernel build_contraction(KernelBuilder& builder);
 BuiltKernel build_depthwise(KernelBuilder& builder);

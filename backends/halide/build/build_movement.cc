@@ -19,9 +19,9 @@ Expr data_index(Expr raw, const Expr& extent) {
   return clamp(select(place < 0, place + extent, place), 0, extent - 1);
 }
 
-Exprs slice_index(const Node& node, Exprs index) {
+Exprs slice_index(const KernelBuilder& b, const Node& node, Exprs index) {
   const auto [starts, steps] = attributes_of<SliceAttributes>(node);
-  for (size_t i = 0; i < index.size(); ++i) index[i] = size(starts[i]) + index[i] * size(steps[i]);
+  for (size_t i = 0; i < index.size(); ++i) index[i] = b.size(starts[i]) + index[i] * size(steps[i]);
   return index;
 }
 
@@ -52,15 +52,15 @@ Exprs reshape_index(const KernelBuilder& b, const SymbolicShape& from, const Sym
 
 Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
   const auto [begin, mode] = attributes_of<PadAttributes>(node);
-  Shape from = b.shape(node.inputs[0]), to = b.shape(node.outputs[0]);
+  const SymbolicShape &from = b.sizes(node.inputs[0]), &to = b.sizes(node.outputs[0]);
   Expr inside = Halide::Internal::make_bool(true);
   for (size_t i = 0; i < from.size(); ++i) {
     if (begin[i] == 0 && to[i] == from[i]) continue;
-    Expr at = index[i] - size(begin[i]), last = size(from[i] - 1);
-    if (begin[i] > 0) inside = inside && at >= 0;
-    if (to[i] - begin[i] > from[i]) inside = inside && at <= last;
+    Expr at = index[i] - b.size(begin[i]), extent = b.size(from[i]), last = b.size(from[i] - 1);
+    if (!provably_nonnegative(0 - begin[i])) inside = inside && at >= 0;
+    if (!provably_nonnegative(from[i] + begin[i] - to[i])) inside = inside && at <= last;
     if (mode == PadMode::reflect) at = last - Halide::abs(last - Halide::abs(at));
-    if (mode == PadMode::wrap) at = select(at<0, at + size(from[i]), at> last, at - size(from[i]), at);
+    if (mode == PadMode::wrap) at = select(at<0, at + extent, at> last, at - extent, at);
     index[i] = clamp(cast<int>(at), 0, last);
   }
   Expr value = b.operand(node.inputs[0]).at(index);
@@ -130,9 +130,10 @@ Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
 Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
   Expr out = index[axis], sum = 0.0f;
-  int64_t taps = b.shape(node.inputs[1])[0], extent = b.shape(node.inputs[0])[axis];
+  const int64_t taps = b.sizes(node.inputs[1])[0].number();
+  const Expr last = b.size(b.sizes(node.inputs[0])[axis] - 1);
   for (int64_t k = 0; k < taps; ++k) {
-    index[axis] = clamp(b.operand(node.inputs[1]).at({size(k), out}), 0, size(extent - 1));
+    index[axis] = clamp(b.operand(node.inputs[1]).at({size(k), out}), 0, last);
     sum += b.operand(node.inputs[2]).at({size(k), out}) * b.operand(node.inputs[0]).at(index);
   }
   return sum;
@@ -141,6 +142,8 @@ Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
 }  // namespace
 
 Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
+  if (op_of(node) == CoreOp::resize_places || op_of(node) == CoreOp::resize_weights)
+    return build_resize_table(b, node, index);
   const Operand& from = b.operand(node.inputs[0]);
   switch (op_of(node)) {
     case CoreOp::pad:
@@ -160,7 +163,7 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
     case CoreOp::interpolate:
       return interpolate(b, node, index);
     case CoreOp::slice:
-      return from.at(slice_index(node, index));
+      return from.at(slice_index(b, node, index));
     case CoreOp::reshape:
       return from.at(reshape_index(b, from.shape, b.sizes(node.outputs[0]), index));
     case CoreOp::expand:

@@ -10,21 +10,22 @@ namespace {
 
 using Halide::TailStrategy;
 
-/// Spatial axis of a pooling window.
+/// Spatial axis of a pooling window. `padded` is the size with the padding after the elements.
 struct PoolAxis {
-  int64_t size, taps, stride, dilation, begin, end;
+  Expr size, padded, begin;
+  int64_t taps, stride, dilation;
   Expr place(const Expr& out, const Expr& tap) const {
-    return out * as_int(stride) + tap * as_int(dilation) - as_int(begin);
+    return out * as_int(stride) + tap * as_int(dilation) - begin;
   }
 };
 
-std::vector<PoolAxis> pool_axes(KernelBuilder& b, const Node& node) {
-  Shape in = b.shape(node.inputs[0]);
+std::vector<PoolAxis> pool_axes(const KernelBuilder& b, const Node& node) {
+  const SymbolicShape& in = b.sizes(node.inputs[0]);
   const PoolAttributes a = attributes_of<PoolAttributes>(node);
   std::vector<PoolAxis> axes;
   for (size_t i = 0; i < a.kernel.size(); ++i)
-    axes.push_back(
-        {in[i + 2], a.kernel[i], a.strides[i], a.dilations[i], a.pads[i], a.pads[i + a.kernel.size()]});
+    axes.push_back({b.size(in[i + 2]), b.size(in[i + 2] + a.pads[i + a.kernel.size()]), b.size(a.pads[i]),
+                    a.kernel[i], a.strides[i], a.dilations[i]});
   return axes;
 }
 
@@ -33,7 +34,7 @@ Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
   Expr count = 0;
   for (int64_t k = 0; k < axis.taps; ++k) {
     Expr place = axis.place(out, as_int(k));
-    Expr inside = with_pads ? place < as_int(axis.size + axis.end) : place >= 0 && place < as_int(axis.size);
+    Expr inside = with_pads ? place < axis.padded : place >= 0 && place < axis.size;
     count += Halide::select(inside, 1, 0);
   }
   return count;
@@ -42,50 +43,80 @@ Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
 /// Computes local response normalization (Krizhevsky and others, 2012) over `size` neighboring channels.
 Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
   const auto [size, alpha, beta, bias] = attributes_of<LrnAttributes>(node);
-  const int64_t channels = b.shape(node.inputs[0])[1];
+  const Expr channels = b.size(b.sizes(node.inputs[0])[1]);
   const Operand& from = b.operand(node.inputs[0]);
   Expr sum = 0.0f;
   for (int64_t k = 0; k < size; ++k) {
     Exprs at = index;
     Expr place = index[1] + as_int(k - (size - 1) / 2);
-    at[1] = Halide::clamp(place, 0, as_int(channels - 1));
+    at[1] = Halide::clamp(place, 0, channels - 1);
     Expr value = from.at(at);
-    sum += Halide::select(place >= 0 && place < as_int(channels), value * value, 0.0f);
+    sum += Halide::select(place >= 0 && place < channels, value * value, 0.0f);
   }
   Expr base = bias + alpha / static_cast<float>(size) * sum;
   return from.at(index) * exp_of(-beta * log_of(base));
 }
 
-void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars,
-              int64_t taps) {
-  const FixedArgument argument = b.fixed_output();
-  std::vector<size_t> order = storage_order(b.kernel().output.strides);
-  size_t at = order.size() - 1;
-  while (at > 0 && argument.shape[order[at]] == 1) --at;
-  Var inner = vars[order[at]], io("io"), ii("ii");
-  int factor = vector_factor(argument.shape[order[at]], b.lanes());
-  std::vector<Var> outer{io};
-  out.split(inner, io, ii, factor, TailStrategy::ShiftInwards);
-  for (size_t i = order.size(); i-- > 0;)
-    if (i != at) outer.push_back(vars[order[i]]);
-  std::vector<Halide::VarOrRVar> loops{ii};
-  loops.insert(loops.end(), outer.begin(), outer.end());
-  out.reorder(loops).vectorize(ii);
-  const Halide::LoopLevel tile = run_tiles(b, out, outer);
-  if (pool.defined()) {
-    pool.compute_at(tile).vectorize(inner);
+/// Schedule of a window's loops: the axes in the order of the output's memory, the innermost one in vectors.
+/// Where its size is open, there is a variant of the code for a vector or more, and one for less.
+class WindowSchedule {
+ public:
+  WindowSchedule(const KernelBuilder& b, const std::vector<Var>& vars, int64_t taps)
+      : b_(b),
+        vars_(vars),
+        argument_(b.output()),
+        order_(storage_order(argument_.strides)),
+        at_(order_.size() - 1),
+        taps_(taps) {
+    while (at_ > 0 && argument_.shape[order_[at_]] == 1) --at_;
+  }
+
+  void apply(Func out, Func pool, const RDom& r) {
+    const Dim& extent = argument_.shape[order_[at_]];
+    const int factor = vector_factor(typical(extent), b_.lanes());
+    if (extent.is_number() || factor == 1) {
+      schedule_vectors(out, out, factor);
+    } else {
+      schedule_vectors(out, out.specialize(b_.size(extent) >= factor), factor);
+      schedule_vectors(out, out, 1);
+    }
+    if (!pool.defined()) return;
+    const Var& inner = vars_[order_[at_]];
+    pool.compute_at(tile_).vectorize(inner);
     std::vector<Halide::VarOrRVar> taps_order{inner};
     for (int i = 0; i < r.dimensions(); ++i) taps_order.emplace_back(r[i]);
     pool.update().reorder(taps_order).vectorize(inner);
-    for (int i = 0; taps <= 9 && i < r.dimensions(); ++i) pool.update().unroll(r[i]);
+    for (int i = 0; taps_ <= 9 && i < r.dimensions(); ++i) pool.update().unroll(r[i]);
   }
-  if (b.kernel().threads > 1 && element_count(argument.shape) * taps > 100000)
-    for (size_t i = 0; i < at; ++i)
-      if (argument.shape[order[i]] >= b.kernel().threads) {
-        out.parallel(vars[order[i]]);
-        return;
-      }
-}
+
+ private:
+  void schedule_vectors(Func out, Halide::Stage stage, int factor) {
+    std::vector<Var> outer{io_};
+    stage.split(vars_[order_[at_]], io_, ii_, factor, TailStrategy::ShiftInwards);
+    for (size_t i = order_.size(); i-- > 0;)
+      if (i != at_) outer.push_back(vars_[order_[i]]);
+    std::vector<Halide::VarOrRVar> loops{ii_};
+    loops.insert(loops.end(), outer.begin(), outer.end());
+    stage.reorder(loops).vectorize(ii_);
+    tile_ = run_tiles(b_, out, outer);
+    const Shape shape = typical_shape(argument_.shape);
+    if (b_.kernel().threads > 1 && element_count(shape) * taps_ > 100000)
+      for (size_t i = 0; i < at_; ++i)
+        if (shape[order_[i]] >= b_.kernel().threads) {
+          stage.parallel(vars_[order_[i]]);
+          return;
+        }
+  }
+
+  const KernelBuilder& b_;
+  const std::vector<Var>& vars_;
+  const Argument& argument_;
+  const std::vector<size_t> order_;  // axes, the outermost first
+  size_t at_;                        // place of the vectorized axis in the order
+  const int64_t taps_;
+  const Var io_{"io"}, ii_{"ii"};
+  Halide::LoopLevel tile_;
+};
 
 }  // namespace
 
@@ -96,7 +127,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   Func out("out"), pool;
   if (op_of(node) == CoreOp::lrn) {
     out(b.output_vars(vars)) = stored(b.result_at(index, local_response(b, node, index)));
-    schedule(b, out, pool, RDom(), vars, attributes_of<LrnAttributes>(node).size);
+    WindowSchedule(b, vars, attributes_of<LrnAttributes>(node).size).apply(out, pool, RDom());
     return b.finish(out, b.output());
   }
   const PoolAttributes pooling = attributes_of<PoolAttributes>(node);
@@ -110,8 +141,8 @@ BuiltKernel build_window(KernelBuilder& b) {
   int64_t taps = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     Expr place = axes[i].place(index[i + 2], r[as_int(static_cast<int64_t>(axes.size() - 1 - i))]);
-    inside = inside && place >= 0 && place < as_int(axes[i].size);
-    at.push_back(Halide::clamp(place, 0, as_int(axes[i].size - 1)));
+    inside = inside && place >= 0 && place < axes[i].size;
+    at.push_back(Halide::clamp(place, 0, axes[i].size - 1));
     count = count * count_along(axes[i], index[i + 2], with_pads);
     taps *= axes[i].taps;
   }
@@ -128,7 +159,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   Expr pooled = pool(vars);
   out(b.output_vars(vars)) =
       stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));
-  schedule(b, out, pool, r, vars, taps);
+  WindowSchedule(b, vars, taps).apply(out, pool, r);
   return b.finish(out, b.output());
 }
 

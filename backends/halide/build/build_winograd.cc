@@ -63,8 +63,8 @@ class WinogradBuilder {
  private:
   /// Pads the input and extends it to whole tiles.
   void pad() {
-    const std::vector<int64_t> pads = attributes_of<ConvAttributes>(node_).pads;
-    Expr y = y_ - as_int(pads[0]), x = x_ - as_int(pads[1]);
+    const SymbolicShape pads = attributes_of<ConvAttributes>(node_).pads;
+    Expr y = y_ - b_.size(pads[0]), x = x_ - b_.size(pads[1]);
     Expr inside = y >= 0 && y < as_int(in_[2]) && x >= 0 && x < as_int(in_[3]);
     Exprs at{n_, c_, Halide::clamp(y, 0, as_int(in_[2] - 1)), Halide::clamp(x, 0, as_int(in_[3] - 1))};
     padded_(c_, x_, y_, n_) = Halide::select(inside, b_.operand(node_.inputs[0]).at(at), 0.0f);

@@ -43,6 +43,18 @@ bool worth_threads(const ContractionParts& p) {
 
 }  // namespace
 
+std::vector<int64_t> narrower_tiles(int64_t widest) {
+  std::vector<int64_t> tiles{widest};
+  for (int64_t t = 1; t < widest; t *= 2) tiles.insert(tiles.begin() + 1, t);
+  return tiles;
+}
+
+Expr rows_of_equal_blocks(const Expr& rows, const Expr& most, int threads) {
+  const Expr limit = Halide::max(most, 1);
+  const Expr blocks = Halide::max((rows + limit - 1) / limit, Halide::min(rows, threads));
+  return (rows + blocks - 1) / blocks;
+}
+
 void ContractionParts::name_vars() {
   batch = make_vars(batch_extents.size(), "n");
   pixels = make_vars(pixel_extents.size(), "x");
@@ -91,16 +103,12 @@ class ContractionLoops {
   }
 
   void apply() {
-    const Dim& width = p_.pixel_extents.back();
-    if (width.is_number()) {
+    if (p_.pixel_extents.back().is_number())
       schedule_tiles(p_.out, p_.tile.pixels);
-    } else {
-      const Expr rows = b_.size(width);
-      schedule_tiles(p_.out.specialize(rows >= as_int(p_.tile.pixels)), p_.tile.pixels);
-      for (int64_t few = 2; few < p_.tile.pixels; ++few)
-        schedule_few(p_.out.specialize(rows == as_int(few)), few);
-      schedule_few(p_.out, 1);
-    }
+    else if (rows_axis_ + 1 == p_.pixels.size())
+      schedule_open_rows();
+    else
+      schedule_open_pictures();
     p_.acc.compute_at(p_.out, xo_);
     schedule_accumulators(p_);
     if (p_.pack.defined()) {
@@ -115,6 +123,19 @@ class ContractionLoops {
   }
 
  private:
+  void schedule_open_rows() {
+    const Expr rows = b_.size(p_.pixel_extents.back());
+    schedule_tiles(p_.out.specialize(rows >= as_int(p_.tile.pixels)), p_.tile.pixels);
+    for (int64_t few = 2; few < p_.tile.pixels; ++few)
+      schedule_few(p_.out.specialize(rows == as_int(few)), few);
+    schedule_few(p_.out, 1);
+  }
+
+  void schedule_open_pictures() {
+    for (int64_t t : narrower_tiles(p_.tile.pixels))
+      schedule_tiles(t == 1 ? p_.out : p_.out.specialize(b_.size(p_.pixel_extents.back()) >= as_int(t)), t);
+  }
+
   /// Schedules tiles of `t` rows, or pixels of a row.
   void schedule_tiles(Halide::Stage out, int64_t t) {
     std::vector<VarOrRVar> order{p_.ci, xi_, xo_};
@@ -123,18 +144,24 @@ class ContractionLoops {
       split_rows(out, t);
       for (size_t i = 0; i < rows_axis_; ++i) order.emplace_back(p_.pixels[i]);
     } else {
-      const Shape pixels = fixed_sizes(p_.pixel_extents);
-      int64_t row_elements = 1;
-      for (size_t i = rows_axis_ + 1; i < pixels.size(); ++i) row_elements *= pixels[i];
-      const RowBlocks chunks = choose_row_blocks(pixels[rows_axis_], row_elements * p_.depth_bytes,
-                                                 p_.block_bytes, threads_of_rows_);
-      blocks_ = chunks.blocks;
       out.split(x_, xo_, xi_, as_int(t), TailStrategy::ShiftInwards);
-      out.split(p_.pixels[rows_axis_], block_, rest_, as_int(chunks.rows), TailStrategy::ShiftInwards);
+      out.split(p_.pixels[rows_axis_], block_, rest_, picture_rows_of_block(), TailStrategy::ShiftInwards);
       for (size_t i = p_.pixels.size() - 1; i-- > 0;)
         order.emplace_back(i == rows_axis_ ? rest_ : p_.pixels[i]);
     }
     finish(out, order);
+  }
+
+  /// Returns the rows of pixels of a block.
+  Expr picture_rows_of_block() {
+    const Dim& rows = p_.pixel_extents[rows_axis_];
+    const Dim of_row = product_of_dims(p_.pixel_extents, rows_axis_ + 1, p_.pixel_extents.size());
+    const RowBlocks chunks = choose_row_blocks(typical(rows), typical(of_row) * p_.depth_bytes,
+                                               p_.block_bytes, threads_of_rows_);
+    blocks_ = chunks.blocks;
+    if (rows.is_number() && of_row.is_number()) return as_int(chunks.rows);
+    const int64_t pixels = std::max<int64_t>(p_.block_bytes / std::max<int64_t>(p_.depth_bytes, 1), 1);
+    return rows_of_equal_blocks(b_.size(rows), as_int(pixels) / b_.size(of_row), threads_of_rows_);
   }
 
   /// Splits rows in blocks of tiles.

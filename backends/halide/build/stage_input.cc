@@ -7,23 +7,27 @@ namespace {
 
 /// Zeros before, after and between the elements of one spatial axis.
 struct AxisPadding {
-  int64_t size, begin, dilation;
-  bool before, after;
+  Expr begin;           // number of zeros before the first element
+  Expr last, reach;     // places of the last element, without and with zeros between the elements
+  int64_t dilation;     // distance of the elements
+  bool before, after;   // whether there may be zeros before and after the elements
 };
 
-AxisPadding padding_of(const ConvAttributes& conv, const Shape& in, const Shape& out, const Shape& kernel,
-                       size_t axis) {
-  int64_t begin = conv.pads[axis], dilation = conv.input_dilations[axis];
-  int64_t last = (out[axis + 2] - 1) * conv.strides[axis] + (kernel[axis] - 1) * conv.dilations[axis] - begin;
-  int64_t size = in[axis + 2];
-  return {size, begin, dilation, begin > 0, last > (size - 1) * dilation};
+AxisPadding padding_of(const KernelBuilder& b, const Node& node, int64_t taps, size_t axis) {
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+  const Dim &in = b.sizes(node.inputs[0])[axis + 2], &out = b.sizes(node.outputs[0])[axis + 2],
+            &begin = conv.pads[axis];
+  const int64_t dilation = conv.input_dilations[axis];
+  const Dim read = (out - 1) * conv.strides[axis] + (taps - 1) * conv.dilations[axis] - begin,
+            reach = (in - 1) * dilation;
+  return {b.size(begin), b.size(in - 1),
+          b.size(reach), dilation,
+          !provably_nonnegative(0 - begin), !provably_nonnegative(reach - read)};
 }
 
 std::vector<AxisPadding> paddings_of(const KernelBuilder& b, const Node& node, const Shape& kernel) {
-  const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
-  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   std::vector<AxisPadding> paddings;
-  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(conv, in, out, kernel, i));
+  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(b, node, kernel[i], i));
   return paddings;
 }
 
@@ -34,7 +38,7 @@ bool is_plain(const AxisPadding& padding) {
 
 /// Turns a place counted from the first padded element into one counted from the tensor's first.
 Exprs shifted(Exprs at, const std::vector<AxisPadding>& paddings) {
-  for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
+  for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= paddings[i].begin;
   return at;
 }
 
@@ -54,10 +58,10 @@ Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at,
     Expr& place = at[i + 2];
     const AxisPadding& padding = paddings[i];
     if (padding.before) inside = inside && place >= 0;
-    if (padding.after) inside = inside && place <= as_int((padding.size - 1) * padding.dilation);
+    if (padding.after) inside = inside && place <= padding.reach;
     if (padding.dilation > 1)
       inside = inside && place % as_int(padding.dilation) == 0, place = place / as_int(padding.dilation);
-    if (padding.before || padding.after) place = Halide::clamp(place, 0, as_int(padding.size - 1));
+    if (padding.before || padding.after) place = Halide::clamp(place, 0, padding.last);
   }
   Expr value = from(at);
   return Halide::select(inside, value, Halide::Internal::make_zero(value.type()));
@@ -73,11 +77,11 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
             for (size_t i = 0; i < paddings.size(); ++i) {
               const AxisPadding& padding = paddings[i];
               Expr& place = at[i + 2];
-              place -= as_int(padding.begin);
+              place -= padding.begin;
               if (padding.before) outside = outside || place < 0;
-              if (padding.after) outside = outside || place > as_int(padding.size - 1);
+              if (padding.after) outside = outside || place > padding.last;
               if (padding.before || padding.after)
-                place = Halide::clamp(Halide::likely(place), 0, as_int(padding.size - 1));
+                place = Halide::clamp(Halide::likely(place), 0, padding.last);
             }
             Expr value = from(at);
             return Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));

@@ -18,7 +18,8 @@ Status add_bias(Rewriter& r, ValueId out) {
 
 Status conv(Rewriter& r) {
   TRY(require_floats(r));
-  Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
+  const SymbolicShape in = r.sizes(r.in(0)), out = r.out_sizes();
+  const Shape weights = r.shape(r.in(1));
   int64_t group = r.attributes().get_int("group", 1);
   if (in.size() < 3 || in.size() > 5 || weights.size() != in.size())
     return fail("Conv on rank {} is not supported", in.size());
@@ -50,18 +51,20 @@ Tensor turn_weights(const Tensor& weights, int64_t group) {
 
 /// Rewrites a transposed convolution as one with input dilation: zeros between the input's elements.
 Status conv_transpose(Rewriter& r) {
-  Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
+  const SymbolicShape in = r.sizes(r.in(0)), out = r.out_sizes();
+  const Shape weights = r.shape(r.in(1));
   int64_t group = r.attributes().get_int("group", 1);
   const Tensor* constant = r.constant(r.in(1));
   if (!constant || constant->dtype() != DType::f32)
     return fail("ConvTranspose is supported only with weights that are an f32 constant");
-  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || in[1] % group ||
-      weights[0] != in[1])
+  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || weights[0] % group ||
+      in[1] != weights[0])
     return fail("ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
   size_t axes = in.size() - 2;
   std::vector<int64_t> ones(axes, 1), input_dilations = r.attributes().get_ints("strides", ones);
-  std::vector<int64_t> dilations = r.attributes().get_ints("dilations", ones), pads(2 * axes, 0);
-  std::vector<int64_t> given = r.attributes().get_ints("pads", pads),
+  SymbolicShape pads(2 * axes, 0);
+  std::vector<int64_t> dilations = r.attributes().get_ints("dilations", ones);
+  std::vector<int64_t> given = r.attributes().get_ints("pads", Shape(2 * axes, 0)),
                        extra = r.attributes().get_ints("output_padding", std::vector<int64_t>(axes, 0));
   std::string mode = r.attributes().get_string("auto_pad", "NOTSET");
   bool sized = r.attributes().has("output_shape") || mode == "SAME_UPPER" || mode == "SAME_LOWER";
@@ -69,13 +72,14 @@ Status conv_transpose(Rewriter& r) {
       dilations.size() != axes)
     return fail("ConvTranspose with attributes that do not fit its rank");
   for (size_t i = 0; i < axes; ++i) {
-    int64_t reach = (weights[i + 2] - 1) * dilations[i], begin = given[i];
+    const int64_t reach = (weights[i + 2] - 1) * dilations[i];
+    Dim begin = given[i];
     if (sized) {
-      int64_t total =
-          std::max<int64_t>((in[i + 2] - 1) * input_dilations[i] + extra[i] + reach + 1 - out[i + 2], 0);
-      begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      const Dim total =
+          larger_of((in[i + 2] - 1) * input_dilations[i] + extra[i] + reach + 1 - out[i + 2], 0);
+      begin = mode == "SAME_UPPER" ? floor_div(total, 2) : total - floor_div(total, 2);
     }
-    pads[i] = reach - (mode == "VALID" ? 0 : begin);
+    pads[i] = reach - (mode == "VALID" ? Dim(0) : begin);
   }
   ValueId turned = r.add_constant(turn_weights(*constant, group));
   const ConvAttributes attributes{group, ones, dilations, pads, input_dilations};

@@ -21,6 +21,17 @@ Status transpose(Rewriter& r) {
   return {};
 }
 
+/// Returns the place of the first element that a slice takes of an axis.
+Dim first_of_slice(const Dim& size, int64_t start, int64_t step) {
+  if (size.is_number()) {
+    const int64_t from_front = start < 0 ? start + size.number() : start;
+    return std::clamp<int64_t>(from_front, 0, step < 0 ? size.number() - 1 : size.number());
+  }
+  if (start < 0) return step < 0 ? size + start : larger_of(size + std::max(start, -max_elements), 0);
+  const Dim from_front = std::min(start, max_elements);
+  return step < 0 ? smaller_of(from_front, size - 1) : from_front;
+}
+
 Status slice_rule(Rewriter& r) {
   const SymbolicShape from = r.sizes(r.in(0));
   std::vector<int64_t> starts = TRY(r.ints("starts", 1, {})), axes(starts.size());
@@ -29,17 +40,12 @@ Status slice_rule(Rewriter& r) {
   std::vector<int64_t> steps = TRY(r.ints("", 4, std::vector<int64_t>(starts.size(), 1)));
   if (axes.size() != starts.size() || steps.size() != starts.size())
     return fail("Slice with {} starts, {} axes, {} steps", starts.size(), axes.size(), steps.size());
-  std::vector<int64_t> first(from.size(), 0), step(from.size(), 1);
+  SymbolicShape first(from.size(), 0);
+  std::vector<int64_t> step(from.size(), 1);
   for (size_t i = 0; i < axes.size(); ++i) {
     auto axis = static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))));
     step[axis] = steps[i];
-    if (!from[axis].is_number()) {
-      if (starts[i] < 0 || steps[i] < 0) return fail("Slice counts from the end of an open size");
-      first[axis] = starts[i];
-      continue;
-    }
-    int64_t size = from[axis].number(), start = starts[i] < 0 ? starts[i] + size : starts[i];
-    first[axis] = std::clamp<int64_t>(start, 0, steps[i] < 0 ? size - 1 : size);
+    first[axis] = first_of_slice(from[axis], starts[i], steps[i]);
   }
   r.set_output(0, slice(r, r.in(0), first, step, r.out_sizes()));
   return {};
@@ -48,12 +54,12 @@ Status slice_rule(Rewriter& r) {
 Status split(Rewriter& r) {
   auto rank = static_cast<size_t>(r.rank(r.in(0)));
   auto axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), static_cast<int64_t>(rank))));
-  std::vector<int64_t> starts(rank, 0), steps(rank, 1);
+  SymbolicShape starts(rank, 0);
+  const std::vector<int64_t> steps(rank, 1);
   for (size_t i = 0; i < r.node().outputs.size(); ++i) {
     if (!has_output(r.node(), i)) return fail("Split with an omitted output is not supported");
     r.set_output(i, slice(r, r.in(0), starts, steps, r.out_sizes(i)));
-    if (!r.out_sizes(i)[axis].is_number()) return fail("Split of an open size is not supported");
-    starts[axis] += r.out_sizes(i)[axis].number();
+    starts[axis] = starts[axis] + r.out_sizes(i)[axis];
   }
   return {};
 }
@@ -81,7 +87,7 @@ Status concat(Rewriter& r) {
 }
 
 Status pad(Rewriter& r) {
-  Shape from = r.shape(r.in(0));
+  const SymbolicShape from = r.sizes(r.in(0)), to = r.out_sizes();
   const std::string mode_name = r.attributes().get_string("mode", "constant");
   const std::optional<PadMode> mode = find_pad_mode(mode_name);
   if (!mode) return fail("Pad mode {} is not supported", mode_name);
@@ -89,19 +95,18 @@ Status pad(Rewriter& r) {
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("", 3, axes));
   if (given.size() != 2 * axes.size()) return fail("Pad with {} pads for {} axes", given.size(), axes.size());
-  std::vector<int64_t> begin(from.size(), 0);
+  SymbolicShape begin(from.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
   for (size_t i = 0; i < from.size(); ++i) {
-    int64_t end = r.out_shape()[i] - from[i] - begin[i],
-            most = mode == PadMode::reflect ? from[i] - 1 : from[i];
-    if ((mode == PadMode::reflect || mode == PadMode::wrap) && (begin[i] > most || end > most))
-      return fail("Pad mode {} by more than the size is not supported", mode_name);
+    const Dim end = to[i] - from[i] - begin[i], most = mode == PadMode::reflect ? from[i] - 1 : from[i];
+    const bool fits = provably_nonnegative(most - begin[i]) && provably_nonnegative(most - end);
+    if ((mode == PadMode::reflect || mode == PadMode::wrap) && !fits)
+      return fail("Pad mode {} by what may be more than the size is not supported", mode_name);
   }
   ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})
                                 : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
-  r.set_output(
-      0, r.emit(CoreOp::pad, {r.in(0), fill}, r.out_dtype(), r.out_shape(), PadAttributes{begin, *mode}));
+  r.set_output(0, r.emit(CoreOp::pad, {r.in(0), fill}, r.out_dtype(), to, PadAttributes{begin, *mode}));
   return {};
 }
 
@@ -111,25 +116,25 @@ Status tile(Rewriter& r) {
 }
 
 Status depth_to_space(Rewriter& r) {
-  Shape s = r.shape(r.in(0)), out = r.out_shape();
+  const SymbolicShape s = r.sizes(r.in(0)), out = r.out_sizes();
   int64_t b = r.attributes().get_int("blocksize", 1);
   bool columns = r.attributes().get_string("mode", "DCR") == "CRD";
   SymbolicShape six =
       columns ? SymbolicShape{s[0], out[1], b, b, s[2], s[3]} : SymbolicShape{s[0], b, b, out[1], s[2], s[3]};
   std::vector<int64_t> perm =
       columns ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
-  r.set_output(0, r.reshape(r.transpose(r.reshape(r.in(0), six), perm), to_symbolic(out)));
+  r.set_output(0, r.reshape(r.transpose(r.reshape(r.in(0), six), perm), out));
   return {};
 }
 
 Status space_to_depth(Rewriter& r) {
-  Shape s = r.shape(r.in(0)), out = r.out_shape();
+  const SymbolicShape s = r.sizes(r.in(0)), out = r.out_sizes();
   int64_t b = r.attributes().get_int("blocksize", 1);
   ValueId six = r.reshape(r.in(0), {s[0], s[1], out[2], b, out[3], b});
   const bool channel_first = r.attributes().get_string("mode", "DCR") == "CRD";
   const std::vector<int64_t> order =
       channel_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
-  r.set_output(0, r.reshape(r.transpose(six, order), to_symbolic(out)));
+  r.set_output(0, r.reshape(r.transpose(six, order), out));
   return {};
 }
 
@@ -180,7 +185,7 @@ constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
 
 std::span<const RuleEntry> movement_rules() { return movement_rule_list; }
 
-ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+ValueId slice(Rewriter& r, ValueId from, SymbolicShape starts, std::vector<int64_t> steps,
               SymbolicShape sizes) {
   return r.emit(CoreOp::slice, {from}, r.dtype(from), std::move(sizes),
                 SliceAttributes{std::move(starts), std::move(steps)});

@@ -1,93 +1,83 @@
 // Resize and Upsample: along each axis an output element is a weighted sum of a few input elements, whose
-// places and weights are tables computed here.
+// places and weights are tables: constants, or where sizes are open values that kernels compute.
 #include <array>
-#include <cmath>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/core/resize_taps.h"
 
 namespace intarsia::halide {
 namespace {
 
-struct Axis {
-  int64_t in, out;
-  double scale;
+/// Resize of one axis. Sizes and scale are the attributes of the tables.
+struct AxisResize {
+  int64_t axis = 0;
+  bool is_cubic = false;
+  ResizeAttributes table;
+
+  int64_t taps() const { return is_cubic ? 4 : 2; }
+  bool is_open() const { return !table.in.is_number() || !table.out.is_number(); }
+  ResizedAxis<NumberMath> numbers() const {
+    const auto in = static_cast<double>(table.in.number()), out = static_cast<double>(table.out.number());
+    return {in, out, table.scale ? static_cast<double>(*table.scale) : out / in};
+  }
+  int32_t clamped(double place) const {
+    return static_cast<int32_t>(std::clamp<int64_t>(static_cast<int64_t>(place), 0, table.in.number() - 1));
+  }
 };
 
-double source_position(const std::string& transform, const Axis& axis, int64_t o) {
-  double x = static_cast<double>(o);
-  if (transform == "asymmetric") return x / axis.scale;
-  if (transform == "align_corners")
-    return axis.out == 1 ? 0 : x * static_cast<double>(axis.in - 1) / static_cast<double>(axis.out - 1);
-  if (transform == "pytorch_half_pixel" && axis.out == 1) return 0;
-  if (transform == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
-  if (transform == "half_pixel_symmetric") {
-    double wanted = axis.scale * static_cast<double>(axis.in), center = static_cast<double>(axis.in) / 2;
-    return center * (1 - static_cast<double>(axis.out) / wanted) + (x + 0.5) / axis.scale - 0.5;
+ValueId nearest_places(Rewriter& r, const AxisResize& resize) {
+  if (resize.is_open())
+    return r.emit(CoreOp::resize_places, {}, DType::i32, SymbolicShape{resize.table.out}, resize.table);
+  const int64_t out = resize.table.out.number();
+  Tensor places(DType::i32, {out});
+  for (int64_t o = 0; o < out; ++o) {
+    const double position =
+        source_position<NumberMath>(resize.table.transform, resize.numbers(), static_cast<double>(o));
+    places.as<int32_t>()[static_cast<size_t>(o)] =
+        resize.clamped(nearest_place<NumberMath>(resize.table.rounding, position));
   }
-  return (x + 0.5) / axis.scale - 0.5;
+  return r.add_constant(places);
 }
 
-int64_t nearest_place(const std::string& mode, double position) {
-  double place = std::floor(position);
-  if (mode == "ceil")
-    place = std::ceil(position);
-  else if (mode == "round_prefer_floor")
-    place = std::ceil(position - 0.5);
-  else if (mode == "round_prefer_ceil")
-    place = std::floor(position + 0.5);
-  return static_cast<int64_t>(place);
-}
-
-ValueId resize_nearest(Rewriter& r, ValueId x, size_t at, const Axis& axis, const std::string& transform,
-                       const std::string& mode) {
-  Tensor places(DType::i32, {axis.out});
-  for (int64_t o = 0; o < axis.out; ++o)
-    places.as<int32_t>()[static_cast<size_t>(o)] = static_cast<int32_t>(
-        std::clamp<int64_t>(nearest_place(mode, source_position(transform, axis, o)), 0, axis.in - 1));
-  Shape shape = r.shape(x);
-  shape[at] = axis.out;
-  return r.emit(CoreOp::gather, {x, r.add_constant(places)}, r.dtype(x), shape,
-                AxisAttributes{static_cast<int64_t>(at)});
-}
-
-/// Returns the weights of Keys' cubic kernel with parameter `a` for the four places around a position.
-std::array<double, 4> cubic_weights(double t, double a) {
-  auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-  auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-  return {far(1 + t), near(t), near(1 - t), far(2 - t)};
-}
-
-ValueId resize_weighted(Rewriter& r, ValueId x, size_t at, const Axis& axis, const std::string& transform,
-                        bool cubic) {
-  int64_t taps = cubic ? 4 : 2;
-  double a = r.attributes().get_float("cubic_coeff_a", -0.75f);
-  Tensor places(DType::i32, {taps, axis.out}), weights(DType::f32, {taps, axis.out});
-  bool exclude = r.attributes().get_int("exclude_outside", 0) != 0;
-  for (int64_t o = 0; o < axis.out; ++o) {
-    double position = source_position(transform, axis, o), base = std::floor(position), t = position - base,
-           sum = 0;
-    std::array<double, 4> w = cubic ? cubic_weights(t, a) : std::array<double, 4>{1 - t, t, 0, 0};
+/// Returns the tables of places and weights [taps, out].
+std::pair<ValueId, ValueId> weighted_places(Rewriter& r, const AxisResize& resize) {
+  const auto& [in, size, scale, transform, rounding, cubic_a, exclude_outside] = resize.table;
+  const int64_t taps = resize.taps();
+  if (resize.is_open()) {
+    const SymbolicShape shape{taps, size};
+    return {r.emit(CoreOp::resize_places, {}, DType::i32, shape, resize.table),
+            r.emit(CoreOp::resize_weights, {}, DType::f32, shape, resize.table)};
+  }
+  const int64_t out = size.number();
+  Tensor places(DType::i32, {taps, out}), weights(DType::f32, {taps, out});
+  for (int64_t o = 0; o < out; ++o) {
+    const double position =
+        source_position<NumberMath>(transform, resize.numbers(), static_cast<double>(o));
+    const ResizeTaps<NumberMath> of =
+        resize_taps<NumberMath>(resize.numbers(), position, resize.is_cubic, cubic_a, exclude_outside);
     for (int64_t k = 0; k < taps; ++k) {
-      int64_t place = static_cast<int64_t>(base) + k - (cubic ? 1 : 0);
-      if (exclude && (place < 0 || place >= axis.in)) w[static_cast<size_t>(k)] = 0;
-      sum += w[static_cast<size_t>(k)];
-      places.as<int32_t>()[static_cast<size_t>(k * axis.out + o)] =
-          static_cast<int32_t>(std::clamp<int64_t>(place, 0, axis.in - 1));
+      const auto at = static_cast<size_t>(k * out + o);
+      places.as<int32_t>()[at] = resize.clamped(of.places[static_cast<size_t>(k)]);
+      weights.as<float>()[at] = static_cast<float>(of.weights[static_cast<size_t>(k)]);
     }
-    for (int64_t k = 0; k < taps; ++k)
-      weights.as<float>()[static_cast<size_t>(k * axis.out + o)] =
-          static_cast<float>(w[static_cast<size_t>(k)] / (exclude ? sum : 1));
   }
-  Shape shape = r.shape(x);
-  shape[at] = axis.out;
-  return r.emit(CoreOp::interpolate, {x, r.add_constant(places), r.add_constant(weights)}, r.dtype(x), shape,
-                AxisAttributes{static_cast<int64_t>(at)});
+  return {r.add_constant(places), r.add_constant(weights)};
 }
 
-/// Returns the scale of each axis, given or derived from the sizes.
-Result<std::vector<double>> scales_of(Rewriter& r, const Shape& in, const Shape& out) {
-  std::vector<double> scales(in.size(), 1);
-  for (size_t i = 0; i < in.size(); ++i) scales[i] = static_cast<double>(out[i]) / static_cast<double>(in[i]);
+ValueId resize_axis(Rewriter& r, ValueId x, const AxisResize& resize) {
+  SymbolicShape sizes = r.sizes(x);
+  sizes[static_cast<size_t>(resize.axis)] = resize.table.out;
+  const AxisAttributes along{resize.axis};
+  if (!resize.table.rounding.empty())
+    return r.emit(CoreOp::gather, {x, nearest_places(r, resize)}, r.dtype(x), sizes, along);
+  const auto [places, weights] = weighted_places(r, resize);
+  return r.emit(CoreOp::interpolate, {x, places, weights}, r.dtype(x), sizes, along);
+}
+
+/// Returns the given scale of each axis; nullopt if it follows from the sizes.
+Result<std::vector<std::optional<float>>> given_scales(Rewriter& r) {
+  const auto rank = static_cast<size_t>(r.rank(r.in(0)));
+  std::vector<std::optional<float>> scales(rank);
   size_t slot = r.node().op == "Resize" && r.version() >= 11 ? 2 : 1;
   std::vector<int64_t> axes = r.attributes().get_ints("axes");
   std::vector<float> given = r.attributes().get_floats("scales");
@@ -99,7 +89,7 @@ Result<std::vector<double>> scales_of(Rewriter& r, const Shape& in, const Shape&
   for (size_t i = 0; i < given.size(); ++i) {
     auto axis =
         static_cast<size_t>(axes.empty() ? static_cast<int64_t>(i) : TRY(r.axis(axes[i], r.rank(r.in(0)))));
-    if (axis >= in.size() || !(given[i] > 0)) return fail("{} with {} scales", r.node().op, given.size());
+    if (axis >= rank || !(given[i] > 0)) return fail("{} with {} scales", r.node().op, given.size());
     scales[axis] = given[i];
   }
   return scales;
@@ -120,14 +110,21 @@ Status resize(Rewriter& r) {
     return fail("Resize that keeps the aspect ratio is not supported");
   if (mode != "nearest" && r.dtype(r.in(0)) != DType::f32)
     return fail("Resize mode {} on {} is not supported", mode, dtype_name(r.dtype(r.in(0))));
-  Shape in = r.shape(r.in(0)), out = r.out_shape();
-  std::vector<double> scales = TRY(scales_of(r, in, out));
+  const SymbolicShape in = r.sizes(r.in(0)), out = r.out_sizes();
+  const std::vector<std::optional<float>> scales = TRY(given_scales(r));
   ValueId x = r.in(0);
   for (size_t i = 0; i < in.size(); ++i) {
-    if (in[i] == out[i] && scales[i] == 1) continue;
-    Axis axis{in[i], out[i], scales[i]};
-    x = mode == "nearest" ? resize_nearest(r, x, i, axis, transform, nearest)
-                          : resize_weighted(r, x, i, axis, transform, mode == "cubic");
+    if (provably_equal(in[i], out[i]) && scales[i].value_or(1) == 1) continue;
+    x = resize_axis(r, x,
+                    {.axis = static_cast<int64_t>(i),
+                     .is_cubic = mode == "cubic",
+                     .table = {.in = in[i],
+                               .out = out[i],
+                               .scale = scales[i],
+                               .transform = transform,
+                               .rounding = mode == "nearest" ? nearest : "",
+                               .cubic_a = r.attributes().get_float("cubic_coeff_a", -0.75f),
+                               .exclude_outside = r.attributes().get_int("exclude_outside", 0) != 0}});
   }
   r.set_output(0, x);
   return {};

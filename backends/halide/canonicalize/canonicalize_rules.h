@@ -23,15 +23,16 @@ constexpr int64_t max_elements = int64_t{1} << 30;
 Status require_floats(Rewriter& rewriter);
 
 /// Emits a core Slice: elements start, start + step, ... of each axis, as many as `sizes` say.
-ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+ValueId slice(Rewriter& rewriter, ValueId from, SymbolicShape starts, std::vector<int64_t> steps,
               SymbolicShape sizes);
 
 /// Geometry of a window. `pads` has the padding at the start of each spatial axis, then at the end, from the
-/// attribute `pads` or `auto_pad`; output sizes are known.
+/// attribute `pads` or `auto_pad`.
 struct WindowGeometry {
-  std::vector<int64_t> kernel, strides, dilations, pads;
+  std::vector<int64_t> kernel, strides, dilations;
+  SymbolicShape pads;
 };
-Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const Shape& in,
-                                       const Shape& out);
+Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const SymbolicShape& in,
+                                       const SymbolicShape& out);
 
 }  // namespace intarsia::halide

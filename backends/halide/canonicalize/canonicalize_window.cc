@@ -13,12 +13,12 @@ Status require_floats(Rewriter& rewriter) {
   return fail("{} on {} is not supported", rewriter.node().op, dtype_name(dtype));
 }
 
-Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const Shape& in,
-                                       const Shape& out) {
+Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const SymbolicShape& in,
+                                       const SymbolicShape& out) {
   size_t axes = kernel.size();
   WindowGeometry window{kernel, r.attributes().get_ints("strides", std::vector<int64_t>(axes, 1)),
                         r.attributes().get_ints("dilations", std::vector<int64_t>(axes, 1)),
-                        r.attributes().get_ints("pads", std::vector<int64_t>(2 * axes, 0))};
+                        to_symbolic(r.attributes().get_ints("pads", Shape(2 * axes, 0)))};
   if (in.size() != axes + 2 || out.size() != in.size() || window.strides.size() != axes ||
       window.dilations.size() != axes || window.pads.size() != 2 * axes)
     return fail("{} with attributes that do not fit rank {}", r.node().op, in.size());
@@ -28,9 +28,9 @@ Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, c
       return fail("{} with a kernel, stride or dilation below 1", r.node().op);
     if (mode == "VALID") window.pads[i] = window.pads[i + axes] = 0;
     if (mode != "SAME_UPPER" && mode != "SAME_LOWER") continue;
-    int64_t span = (out[i + 2] - 1) * window.strides[i] + (kernel[i] - 1) * window.dilations[i] + 1;
-    int64_t total = std::max<int64_t>(span - in[i + 2], 0);
-    window.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    const Dim span = (out[i + 2] - 1) * window.strides[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    const Dim total = larger_of(span - in[i + 2], 0);
+    window.pads[i] = mode == "SAME_UPPER" ? floor_div(total, 2) : total - floor_div(total, 2);
     window.pads[i + axes] = total - window.pads[i];
   }
   return window;
@@ -44,7 +44,7 @@ Status pool(Rewriter& r) {
   if (r.node().op == "AveragePool" && dtype != DType::f32 && dtype != DType::f64)
     return fail("AveragePool on {} is not supported", dtype_name(dtype));
   WindowGeometry window =
-      TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
+      TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.sizes(r.in(0)), r.out_sizes()));
   if (element_count(window.kernel) > 1024)
     return fail("{} over {} elements is not supported", r.node().op, element_count(window.kernel));
   const PoolAttributes attributes{window.kernel,
@@ -54,7 +54,7 @@ Status pool(Rewriter& r) {
                                   r.attributes().get_int("count_include_pad", 0) != 0,
                                   std::nullopt};
   const CoreOp op = r.node().op == "AveragePool" ? CoreOp::average_pool : CoreOp::max_pool;
-  r.set_output(0, r.emit(op, {r.in(0)}, dtype, r.out_shape(), attributes));
+  r.set_output(0, r.emit(op, {r.in(0)}, dtype, r.out_sizes(), attributes));
   return {};
 }
 
@@ -67,7 +67,7 @@ Status global_pool(Rewriter& r) {
   // The maximum skips NaN, as MaxPool does.
   const ReductionAttributes attributes{.axes = axes, .skip_nan = !mean};
   r.set_output(0, r.emit(mean ? CoreOp::reduce_mean : CoreOp::reduce_max, {r.in(0)}, r.out_dtype(),
-                         r.out_shape(), attributes));
+                         r.out_sizes(), attributes));
   return {};
 }
 
@@ -77,7 +77,7 @@ Status lrn(Rewriter& r) {
   const LrnAttributes attributes{
       r.attributes().get_int("size", otherwise.size), r.attributes().get_float("alpha", otherwise.alpha),
       r.attributes().get_float("beta", otherwise.beta), r.attributes().get_float("bias", otherwise.bias)};
-  r.set_output(0, r.emit(CoreOp::lrn, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  r.set_output(0, r.emit(CoreOp::lrn, {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 

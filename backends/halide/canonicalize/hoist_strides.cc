@@ -87,7 +87,7 @@ class StrideHoister {
     std::ranges::copy(steps, step.begin() + 2);
     const std::string name = fmt::format("sampled{}", graph_.values.size());
     const ValueId out = graph_.add_value(name, {graph_.value(value).type.dtype, sampled});
-    const SliceAttributes attributes{Shape(sampled.size(), 0), step};
+    const SliceAttributes attributes{SymbolicShape(sampled.size(), 0), step};
     graph_.add_node(make_node(name, CoreOp::slice, {value}, {out}, attributes));
     return out;
   }

@@ -77,7 +77,7 @@ Result<int64_t> Rewriter::axis(int64_t axis, int64_t rank) const {
 
 ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, SymbolicShape sizes,
                        const CoreAttributes& attributes) {
-  needs_numbers_ |= !std::ranges::all_of(sizes, &Dim::is_known);
+  needs_numbers_ |= !std::ranges::all_of(sizes, &Dim::is_known) || !are_known(attributes);
   std::string name = fmt::format("t{}", names_++);
   ValueId out = graph_.add_value(name, {dtype, std::move(sizes)});
   const bool by_default =

@@ -146,7 +146,7 @@ void fold_channel_constants(Graph& graph) {
 /// Pad of the spatial axes only, by one known number.
 struct Frame {
   double fill = 0;
-  std::vector<int64_t> begin, end;  // elements added to the spatial axes
+  SymbolicShape begin, end;  // elements added to the spatial axes
 };
 
 std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
@@ -157,13 +157,14 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
   if (mode != PadMode::constant) return std::nullopt;
   const auto& fill = graph.value(pad.inputs[1]).constant;
   const std::optional<double> number = fill ? read_scalar(*fill) : std::nullopt;
-  const Shape from = shape_of(graph, pad.inputs[0]), to = shape_of(graph, pad.outputs[0]);
+  const SymbolicShape &from = sizes_of(graph, pad.inputs[0]), &to = sizes_of(graph, pad.outputs[0]);
   if (!number || from[0] != to[0] || from[1] != to[1] || begin[0] != 0 || begin[1] != 0) return std::nullopt;
   Frame frame{*number, {}, {}};
   for (size_t i = 2; i < from.size(); ++i) {
     frame.begin.push_back(begin[i]);
     frame.end.push_back(to[i] - from[i] - begin[i]);
-    if (frame.begin.back() < 0 || frame.end.back() < 0) return std::nullopt;
+    if (!provably_nonnegative(frame.begin.back()) || !provably_nonnegative(frame.end.back()))
+      return std::nullopt;
   }
   return frame;
 }
@@ -172,18 +173,19 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
 bool take_into_conv(Node& conv, const Frame& frame) {
   ConvAttributes attributes = attributes_of<ConvAttributes>(conv);
   if (frame.fill != 0 || !all_are(attributes.input_dilations, 1)) return false;
-  for (size_t i = 0; i < frame.begin.size(); ++i) attributes.pads[i] += frame.begin[i];
+  for (size_t i = 0; i < frame.begin.size(); ++i) attributes.pads[i] = attributes.pads[i] + frame.begin[i];
   set_attributes(conv, attributes);
   return true;
 }
 
 /// Adds the frame to a pooling, if that has no padding of its own and its last window ends inside the padded
 /// input.
-bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
+bool take_into_pool(Node& pool, const Frame& frame, const SymbolicShape& padded, const SymbolicShape& out) {
   PoolAttributes a = attributes_of<PoolAttributes>(pool);
   if (!all_are(a.pads, 0) || a.fill) return false;
   for (size_t i = 0; i < a.kernel.size(); ++i) {
-    if ((out[i + 2] - 1) * a.strides[i] + (a.kernel[i] - 1) * a.dilations[i] >= padded[i + 2]) return false;
+    const Dim last = (out[i + 2] - 1) * a.strides[i] + (a.kernel[i] - 1) * a.dilations[i];
+    if (!provably_nonnegative(padded[i + 2] - 1 - last)) return false;
   }
   a.pads = frame.begin;
   a.pads.insert(a.pads.end(), frame.end.begin(), frame.end.end());
@@ -200,7 +202,7 @@ void fold_padding(Graph& graph) {
     const bool taken =
         op_of(node) == CoreOp::conv
             ? take_into_conv(node, *frame)
-            : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]), shape_of(graph, node.outputs[0]));
+            : take_into_pool(node, *frame, sizes_of(graph, node.inputs[0]), sizes_of(graph, node.outputs[0]));
     if (taken) node.inputs[0] = graph.node(graph.value(node.inputs[0]).producer).inputs[0];
   }
 }

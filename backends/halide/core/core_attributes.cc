@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/halide/core/size_texts.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -13,6 +15,14 @@ AttributeValue to_value(bool flag) { return int64_t{flag}; }
 AttributeValue to_value(float number) { return number; }
 AttributeValue to_value(const std::optional<float>& number) { return *number; }
 AttributeValue to_value(const std::vector<int64_t>& numbers) { return numbers; }
+AttributeValue to_value(const std::string& text) { return text; }
+AttributeValue to_value(const Dim& size) {
+  return size.is_number() ? AttributeValue(size.number()) : AttributeValue(print_size(size));
+}
+AttributeValue to_value(const SymbolicShape& sizes) {
+  if (std::optional<Shape> numbers = static_shape(sizes)) return *std::move(numbers);
+  return print_sizes(sizes);
+}
 AttributeValue to_value(PadMode mode) { return std::string(name_of(mode)); }
 
 template <typename T>
@@ -28,6 +38,15 @@ void from_value(const AttributeValue& value, float& to) { to = get_checked<float
 void from_value(const AttributeValue& value, std::optional<float>& to) { to = get_checked<float>(value); }
 void from_value(const AttributeValue& value, std::vector<int64_t>& to) {
   to = get_checked<std::vector<int64_t>>(value);
+}
+void from_value(const AttributeValue& value, std::string& to) { to = get_checked<std::string>(value); }
+void from_value(const AttributeValue& value, Dim& to) {
+  const auto* text = std::get_if<std::string>(&value);
+  to = text != nullptr ? parse_size(*text) : Dim(get_checked<int64_t>(value));
+}
+void from_value(const AttributeValue& value, SymbolicShape& to) {
+  const auto* texts = std::get_if<std::vector<std::string>>(&value);
+  to = texts != nullptr ? parse_sizes(*texts) : to_symbolic(get_checked<std::vector<int64_t>>(value));
 }
 void from_value(const AttributeValue& value, PadMode& to) {
   const std::optional<PadMode> mode = find_pad_mode(get_checked<std::string>(value));
@@ -57,6 +76,17 @@ struct Reader {
   void operator()(const char* name, auto& field, const auto& otherwise) {
     field = otherwise;
     if (from.has(name)) (*this)(name, field);
+  }
+};
+
+/// Replaces the sizes among the fields of a struct.
+struct SizeReplacer {
+  const std::function<Dim(const Dim&)>& replace;
+
+  void operator()(const char*, auto& field, auto&&...) {
+    if constexpr (std::is_same_v<decltype(field), Dim&>) field = replace(field);
+    if constexpr (std::is_same_v<decltype(field), SymbolicShape&>)
+      for (Dim& size : field) size = replace(size);
   }
 };
 
@@ -103,6 +133,9 @@ CoreAttributes default_attributes_of_movement(CoreOp op) {
       return AxisAttributes{};
     case CoreOp::pad:
       return PadAttributes{};
+    case CoreOp::resize_places:
+    case CoreOp::resize_weights:
+      return ResizeAttributes{};
     case CoreOp::gather_nd:
       return GatherNdAttributes{};
     case CoreOp::trilu:
@@ -186,6 +219,23 @@ void set_attributes(Node& node, const CoreAttributes& attributes) {
   Writer writer;
   std::visit([&]<typename T>(const T& as) { T::fields(as, writer); }, attributes);
   node.attributes = std::move(writer.to);
+}
+
+bool are_known(const CoreAttributes& attributes) {
+  CoreAttributes seen = attributes;
+  bool known = true;
+  const std::function<Dim(const Dim&)> look = [&](const Dim& size) {
+    known &= size.is_known();
+    return size;
+  };
+  std::visit([&]<typename T>(T& as) { T::fields(as, SizeReplacer{look}); }, seen);
+  return known;
+}
+
+void replace_sizes(Node& node, const std::function<Dim(const Dim&)>& replace) {
+  CoreAttributes attributes = read_attributes(node);
+  std::visit([&]<typename T>(T& as) { T::fields(as, SizeReplacer{replace}); }, attributes);
+  set_attributes(node, attributes);
 }
 
 Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,

@@ -3,6 +3,7 @@
 //   const ConvAttributes conv = attributes_of<ConvAttributes>(node);   ... conv.strides[0] ...
 #pragma once
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,7 +13,8 @@
 namespace intarsia::halide {
 
 // Structs list their fields once each, in `fields`: a name in the text and the member. A field with a third
-// argument is omitted from the text if it equals that; all others are always there.
+// argument is omitted from the text if it equals that; all others are always there. Members that follow from
+// the sizes of tensors are expressions where these are open.
 
 struct NoAttributes {
   static void fields(auto&, auto&&) {}
@@ -27,7 +29,8 @@ struct TransposeAttributes {
 
 /// Parameters of Slice: elements start, start + step, ... of each axis, as many as the output has.
 struct SliceAttributes {
-  std::vector<int64_t> starts, steps;
+  SymbolicShape starts;
+  std::vector<int64_t> steps;
   static void fields(auto& a, auto&& field) {
     field("starts", a.starts);
     field("steps", a.steps);
@@ -50,13 +53,34 @@ std::optional<PadMode> find_pad_mode(std::string_view name);
 
 /// Number of elements added before each axis; the output's sizes say how many come after it.
 struct PadAttributes {
-  std::vector<int64_t> begin;
+  SymbolicShape begin;
   PadMode mode = PadMode::constant;
   static void fields(auto& a, auto&& field) {
     field("begin", a.begin);
     field("mode", a.mode);
   }
   bool operator==(const PadAttributes&) const = default;
+};
+
+/// Parameters of ResizePlaces and ResizeWeights, tables for one axis of a Resize whose sizes are open: where
+/// each output element reads, and with which weights.
+struct ResizeAttributes {
+  Dim in = 1, out = 1;         // sizes of the axis
+  std::optional<float> scale;  // the given one; nullopt: out / in
+  std::string transform;       // ONNX's coordinate_transformation_mode
+  std::string rounding;        // ONNX's nearest_mode; empty if an element is a weighted sum of several
+  float cubic_a = -0.75f;
+  bool exclude_outside = false;
+  static void fields(auto& a, auto&& field) {
+    field("in", a.in);
+    field("out", a.out);
+    field("scale", a.scale, std::nullopt);
+    field("transform", a.transform);
+    field("rounding", a.rounding, "");
+    field("cubic_a", a.cubic_a);
+    field("exclude_outside", a.exclude_outside);
+  }
+  bool operator==(const ResizeAttributes&) const = default;
 };
 
 struct GatherNdAttributes {
@@ -88,7 +112,8 @@ struct ReverseSequenceAttributes {
 /// each.
 struct ConvAttributes {
   int64_t group = 1;
-  std::vector<int64_t> strides, dilations, pads;
+  std::vector<int64_t> strides, dilations;
+  SymbolicShape pads;
   std::vector<int64_t> input_dilations;  // distance of the input's elements, with zeros between them
   static void fields(auto& a, auto&& field) {
     field("group", a.group);
@@ -102,7 +127,8 @@ struct ConvAttributes {
 
 /// Parameters of MaxPool and AveragePool; `pads` as of a Conv.
 struct PoolAttributes {
-  std::vector<int64_t> kernel, strides, dilations, pads;
+  std::vector<int64_t> kernel, strides, dilations;
+  SymbolicShape pads;
   bool count_pads = false;    // an average counts what pads add
   std::optional<float> fill;  // value of the pads for a maximum; nullopt if pads do not count
   static void fields(auto& a, auto&& field) {
@@ -244,7 +270,7 @@ struct ShrinkAttributes {
 
 using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
-                 GatherNdAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
+                 ResizeAttributes, GatherNdAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
                  PoolAttributes, LrnAttributes, ReductionAttributes, ArgAttributes, CumSumAttributes,
                  RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes,
                  GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
@@ -268,6 +294,12 @@ std::vector<int64_t> reduced_axes(const Node& node);
 
 /// Sets the attributes of a node; `attributes` is the struct of its operator.
 void set_attributes(Node& node, const CoreAttributes& attributes);
+
+/// Checks whether all sizes among the attributes are known: numbers or expressions.
+bool are_known(const CoreAttributes& attributes);
+
+/// Replaces the sizes among a node's attributes.
+void replace_sizes(Node& node, const std::function<Dim(const Dim&)>& replace);
 
 /// Makes a node; `attributes` is the struct of the operator, which may have none.
 Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,

@@ -29,6 +29,8 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::one_hot, "OneHot", Form::movement},
     {CoreOp::reverse_sequence, "ReverseSequence", Form::movement},
     {CoreOp::interpolate, "Interpolate", Form::movement},
+    {CoreOp::resize_places, "ResizePlaces", Form::movement},
+    {CoreOp::resize_weights, "ResizeWeights", Form::movement},
     {CoreOp::conv, "Conv", Form::contraction},
     {CoreOp::matmul, "MatMul", Form::contraction},
     {CoreOp::max_pool, "MaxPool", Form::window},
@@ -182,6 +184,10 @@ std::optional<double> read_scalar(const Tensor& tensor) {
 
 bool all_are(const std::vector<int64_t>& numbers, int64_t wanted) {
   return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
+}
+
+bool all_are(const SymbolicShape& sizes, int64_t wanted) {
+  return std::ranges::all_of(sizes, [&](const Dim& size) { return size == wanted; });
 }
 
 bool is_supported_dtype(DType dtype) {

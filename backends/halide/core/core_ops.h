@@ -44,6 +44,8 @@ enum class CoreOp : uint8_t {
   one_hot,
   reverse_sequence,
   interpolate,
+  resize_places,
+  resize_weights,
   // anchors
   conv,
   matmul,
@@ -163,6 +165,7 @@ std::optional<double> read_scalar(const Tensor& tensor);
 
 /// Checks whether all numbers are `wanted`: strides, dilations, pads that do nothing.
 bool all_are(const std::vector<int64_t>& numbers, int64_t wanted);
+bool all_are(const SymbolicShape& sizes, int64_t wanted);
 
 /// Returns true for the dtypes that kernels compute with.
 bool is_supported_dtype(DType dtype);

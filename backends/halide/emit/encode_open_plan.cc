@@ -44,8 +44,12 @@ class Sizes {
 
 std::set<std::string> symbols_of(const Graph& graph) {
   std::set<std::string> symbols;
-  for (const Value& value : graph.values)
-    for (const Dim& size : *value.type.shape) symbols.merge(size.symbols());
+  const auto add = [&](const Dim& size) {
+    symbols.merge(size.symbols());
+    return size;
+  };
+  for (const Value& value : graph.values) std::ranges::for_each(*value.type.shape, add);
+  for (Node node : graph.nodes) replace_sizes(node, add);
   return symbols;
 }
 

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
+#include "backends/halide/core/size_texts.h"
 #include "backends/halide/emit/codegen_generated.h"
 #include "base/flat_buffer.h"
-#include "graph/parse_dim.h"
 
 namespace intarsia::halide {
 namespace {
@@ -28,24 +28,6 @@ std::vector<ValueId> to_ids(const std::vector<uint32_t>& numbers) {
   return ids;
 }
 
-std::vector<std::string> to_texts(const SymbolicShape& sizes) {
-  std::vector<std::string> texts;
-  for (const Dim& size : sizes) texts.push_back(size.print());
-  return texts;
-}
-
-/// Reads sizes that to_texts wrote: both halves are built together.
-SymbolicShape to_sizes(const std::vector<std::string>& texts) {
-  SymbolicShape sizes;
-  for (const std::string& text : texts) {
-    TextScanner scanner(text);
-    Result<Dim> size = parse_expression(scanner);
-    INTARSIA_CHECK(size.has_value());
-    sizes.push_back(*std::move(size));
-  }
-  return sizes;
-}
-
 msg::AttributeT encode(const Attributes::Entry& entry) {
   msg::AttributeT to;
   to.name = entry.name;
@@ -57,6 +39,8 @@ msg::AttributeT encode(const Attributes::Entry& entry) {
     to.kind = msg::AttributeKind::text, to.text = *text;
   } else if (auto* integers = std::get_if<std::vector<int64_t>>(&entry.value)) {
     to.kind = msg::AttributeKind::integers, to.integers = *integers;
+  } else if (auto* texts = std::get_if<std::vector<std::string>>(&entry.value)) {
+    to.kind = msg::AttributeKind::texts, to.texts = *texts;
   } else {
     auto* reals = std::get_if<std::vector<float>>(&entry.value);
     INTARSIA_CHECK(reals != nullptr);  // canonical operators have no other attributes
@@ -77,6 +61,8 @@ AttributeValue decode(const msg::AttributeT& from) {
       return from.integers;
     case msg::AttributeKind::reals:
       return from.reals;
+    case msg::AttributeKind::texts:
+      return from.texts;
   }
   INTARSIA_CHECK(false);
   return {};
@@ -85,7 +71,7 @@ AttributeValue decode(const msg::AttributeT& from) {
 msg::ValueT encode(const Value& value) {
   msg::ValueT to;
   to.dtype = static_cast<uint8_t>(value.type.dtype);
-  to.dims = to_texts(*value.type.shape);
+  to.dims = print_sizes(*value.type.shape);
   if (value.constant) {
     const auto* bytes = static_cast<const uint8_t*>(value.constant->data());
     to.constant.assign(bytes, bytes + value.constant->bytes());
@@ -97,10 +83,10 @@ void decode(const msg::ValueT& from, Graph& body) {
   const DType dtype = static_cast<DType>(from.dtype);
   const std::string name = fmt::format("v{}", body.values.size());
   if (from.constant.empty()) {
-    body.add_value(name, {dtype, to_sizes(from.dims)});
+    body.add_value(name, {dtype, parse_sizes(from.dims)});
     return;
   }
-  Tensor scalar(dtype, fixed_sizes(to_sizes(from.dims)));
+  Tensor scalar(dtype, fixed_sizes(parse_sizes(from.dims)));
   INTARSIA_CHECK(scalar.bytes() == from.constant.size());
   std::memcpy(scalar.data(), from.constant.data(), from.constant.size());
   body.add_constant(name, std::move(scalar));
@@ -132,13 +118,13 @@ void decode(const msg::NodeT& from, Graph& body) {
 msg::ArgumentT encode(const Argument& argument) {
   msg::ArgumentT to;
   to.dtype = static_cast<uint8_t>(argument.dtype);
-  to.shape = to_texts(argument.shape);
-  to.strides = to_texts(argument.strides);
+  to.shape = print_sizes(argument.shape);
+  to.strides = print_sizes(argument.strides);
   return to;
 }
 
 Argument decode(const msg::ArgumentT& from) {
-  return {static_cast<DType>(from.dtype), to_sizes(from.shape), to_sizes(from.strides)};
+  return {static_cast<DType>(from.dtype), parse_sizes(from.shape), parse_sizes(from.strides)};
 }
 
 // Bindings below break with a new field: it belongs in the message.

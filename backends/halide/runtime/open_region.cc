@@ -150,12 +150,27 @@ class RegionBinder {
     if (!has_elements(arguments.back())) return {};
     if (call.needs_elements && !std::ranges::all_of(arguments, has_elements))
       return fail("an axis whose largest or least element it looks for is empty");
+    for (BufferPlan& argument : arguments) TRY(give_elements(argument));
     for (const OpenIndexCheck& check : call.checks) TRY(bind_check(check, arguments, to));
     for (BufferPlan& argument : arguments) {
       to.buffers.push_back(static_cast<uint32_t>(region_.buffers.size()));
       region_.buffers.push_back(std::move(argument));
     }
     region_.calls.push_back(std::move(to));
+    return {};
+  }
+
+  /// Puts an argument without elements into the workspace: what a kernel finds outside of a tensor (in the
+  /// padding of a window) it reads from the nearest element, and then ignores.
+  static Status give_elements(BufferPlan& argument) {
+    if (has_elements(argument)) return {};
+    __int128 reach = 1;
+    for (const HalideDimension& axis : argument.dimensions)
+      reach += static_cast<__int128>(std::max(axis.extent - 1, 0)) * axis.stride;
+    if (reach * (argument.type.bits / 8) > static_cast<__int128>(open_scratch_bytes))
+      return fail("an argument without elements has axes of too many");
+    argument.where = BufferPlan::Where::workspace;
+    argument.offset = 0;
     return {};
   }
 

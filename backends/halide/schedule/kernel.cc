@@ -115,6 +115,8 @@ std::string attribute_text(const AttributeValue& value) {
   if (auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
   if (auto* number = std::get_if<float>(&value)) return fmt::format("{}", *number);
   if (auto* text = std::get_if<std::string>(&value)) return *text;
+  if (auto* texts = std::get_if<std::vector<std::string>>(&value))
+    return fmt::format("[{}]", fmt::join(*texts, ","));
   auto* numbers = std::get_if<std::vector<int64_t>>(&value);
   INTARSIA_CHECK(numbers != nullptr);  // core operators have no other attributes
   return fmt::format("[{}]", fmt::join(*numbers, ","));
@@ -228,19 +230,21 @@ std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls) 
   return text;
 }
 
-std::vector<SymbolicShape*> Kernel::open_shapes() {
-  std::vector<SymbolicShape*> shapes;
-  for (Argument& input : inputs) shapes.insert(shapes.end(), {&input.shape, &input.strides});
-  shapes.insert(shapes.end(), {&output.shape, &output.strides});
+void Kernel::replace_sizes(const std::function<Dim(const Dim&)>& replace) {
+  const auto replace_all = [&](SymbolicShape& sizes) {
+    for (Dim& size : sizes) size = replace(size);
+  };
+  for (Argument& input : inputs) replace_all(input.shape), replace_all(input.strides);
+  replace_all(output.shape), replace_all(output.strides);
   for (Value& value : body.values)
-    if (!value.constant) shapes.push_back(&*value.type.shape);
-  return shapes;
+    if (!value.constant) replace_all(*value.type.shape);
+  for (Node& node : body.nodes) halide::replace_sizes(node, replace);
 }
 
 Kernel Kernel::with_typical_sizes() const {
   Kernel kernel = *this;
   kernel.symbols = 0;
-  for (SymbolicShape* sizes : kernel.open_shapes()) *sizes = to_symbolic(typical_shape(*sizes));
+  kernel.replace_sizes([](const Dim& size) { return Dim(typical(size)); });
   return kernel;
 }
 
@@ -250,16 +254,13 @@ namespace {
 /// has.
 void name_symbols(Call& call) {
   std::map<std::string, Dim> names;
-  for (SymbolicShape* sizes : call.kernel.open_shapes())
-    for (const Dim& size : *sizes)
-      for (const std::string& symbol : size.symbols()) {
-        if (names.contains(symbol)) continue;
-        names[symbol] = Dim::named(symbol_name(call.symbols.size()));
+  call.kernel.replace_sizes([&](const Dim& size) {
+    for (const std::string& symbol : size.symbols())
+      if (names.try_emplace(symbol, Dim::named(symbol_name(call.symbols.size()))).second)
         call.symbols.push_back(symbol);
-      }
+    return size.substitute(names);
+  });
   call.kernel.symbols = call.symbols.size();
-  for (SymbolicShape* sizes : call.kernel.open_shapes())
-    for (Dim& size : *sizes) size = size.substitute(names);
 }
 
 }  // namespace

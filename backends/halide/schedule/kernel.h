@@ -81,8 +81,8 @@ struct Kernel {
   const AttentionDetails& attention() const { return details_as<AttentionDetails>(); }
   /// Returns the input that holds weights known at compile time.
   std::optional<size_t> weights() const;
-  /// Returns all shapes and strides that may have open sizes, of arguments and of the body's values.
-  std::vector<SymbolicShape*> open_shapes();
+  /// Replaces all sizes: of arguments, of the body's values and among its attributes.
+  void replace_sizes(const std::function<Dim(const Dim&)>& replace);
   /// Returns the kernel for typical sizes.
   Kernel with_typical_sizes() const;
 

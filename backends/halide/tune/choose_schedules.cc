@@ -53,7 +53,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
 
 }  // namespace
 
-std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
+std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& options) {
+  const Kernel kernel = of.with_typical_sizes();
   const size_t most = max_tiles(options.tuner, kernel.isa);
   std::vector<Kernel> variants;
   const auto add = [&](const KernelDetails& details) {
@@ -61,7 +62,8 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& 
     variants.back().details = details;
   };
   if (kernel.form == Form::contraction) {
-    const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
+    const bool direct_only =
+        of.symbols > 0 || options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
     const ScheduleSpace space{kernel.weights().has_value(), direct_only, most, kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
@@ -130,7 +132,7 @@ Kernel with_open_sizes(const Kernel& chosen, Kernel open) {
     open.body.value(open.body.inputs[*weights]).type.shape = open.inputs[*weights].shape;
   }
   const bool has_open_channels =
-      open.form == Form::contraction &&
+      open.form == Form::contraction && op_of(open.body.node(open.anchor)) == CoreOp::matmul &&
       !sizes_of(open.body, open.body.node(open.anchor).outputs[0]).back().is_number();
   if (has_open_channels) std::get<ContractionDetails>(open.details).schedule.tile.exact = false;
   return open;
@@ -140,15 +142,16 @@ Kernel with_open_sizes(const Kernel& chosen, Kernel open) {
 
 Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
                         const CompileOptions& options) {
-  std::map<std::string, size_t> numbers;  // numbers of distinct kernels, by text
+  // Numbers of distinct kernels, by their text for typical sizes and whether sizes are open.
+  std::map<std::pair<std::string, bool>, size_t> numbers;
   std::vector<size_t> number_of_call;
   std::vector<std::vector<Kernel>> variants;
   std::vector<std::optional<Kernel>> plain;
   for (const Call& call : calls) {
     const Kernel kernel = call.kernel.with_typical_sizes();
-    auto [at, is_new] = numbers.try_emplace(kernel.text(), variants.size());
+    auto [at, is_new] = numbers.try_emplace({kernel.text(), call.kernel.symbols > 0}, variants.size());
     if (is_new) {
-      variants.push_back(kernel_variants(kernel, options));
+      variants.push_back(kernel_variants(call.kernel, options));
       plain.push_back(plain_variant(kernel));
     }
     number_of_call.push_back(at->second);

@@ -8,7 +8,7 @@
 
 namespace intarsia::halide {
 
-/// Returns the variants of a kernel that are worth trying, the analytic choice first.
+/// Returns the variants of a kernel, for typical sizes, that are worth trying, the analytic choice first.
 std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options);
 
 /// Chooses schedules; equal kernels get equal schedules, and alternatives. Error: a variant cannot be
