@@ -162,18 +162,17 @@ void KernelBuilder::compute_prologue() {
   }
 }
 
-Expr KernelBuilder::size(const Dim& size) const {
-  if (size.is_number()) return as_int(size.number());
+Expr KernelBuilder::size(const Dim& size, Halide::Type type) const {
   std::vector<Expr> stack;
   for (const SizePart& part : size.postfix()) {
     if (part.kind == SizePart::Kind::number) {
-      stack.emplace_back(as_int(part.number));
+      stack.push_back(Halide::Internal::make_const(type, part.number));
       continue;
     }
     if (part.kind == SizePart::Kind::symbol) {
       const auto symbol = std::ranges::find(symbols_, part.symbol, &Halide::Param<int>::name);
       INTARSIA_CHECK(symbol != symbols_.end());
-      stack.emplace_back(*symbol);
+      stack.push_back(Halide::cast(type, *symbol));
       continue;
     }
     const Expr b = stack.back();

@@ -54,7 +54,7 @@ class KernelBuilder {
   const SymbolicShape& sizes(ValueId value) const { return sizes_of(kernel_.body, value); }
   Shape shape(ValueId value) const { return shape_of(kernel_.body, value); }
   /// Returns a size as the code computes it: a number, or an expression over the kernel's open sizes.
-  Expr size(const Dim& size) const;
+  Expr size(const Dim& size, Halide::Type type = Halide::Int(32)) const;
   Halide::Type type(ValueId value) const;
   /// Returns the number of elements in a vector of the kernel's widest type.
   int lanes() const;

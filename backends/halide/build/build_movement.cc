@@ -139,11 +139,26 @@ Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
   return sum;
 }
 
+/// Returns an element of what has no inputs.
+Expr build_from_sizes(const KernelBuilder& b, const Node& node, const Exprs& index) {
+  const Halide::Type type = b.type(node.outputs[0]);
+  if (op_of(node) == CoreOp::elements) {
+    Exprs elements;
+    for (const Dim& element : attributes_of<ElementsAttributes>(node).elements)
+      elements.push_back(cast(type, b.size(element, Halide::Int(64))));
+    return elements.size() == 1 ? elements[0] : Halide::mux(index.back(), elements);
+  }
+  if (op_of(node) == CoreOp::range) {
+    const auto [start, step] = attributes_of<RangeAttributes>(node);
+    return cast(type, b.size(start, Halide::Int(64)) + cast<int64_t>(index[0]) * Expr(step));
+  }
+  return build_resize_table(b, node, index);
+}
+
 }  // namespace
 
 Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
-  if (op_of(node) == CoreOp::resize_places || op_of(node) == CoreOp::resize_weights)
-    return build_resize_table(b, node, index);
+  if (node.inputs.empty()) return build_from_sizes(b, node, index);
   const Operand& from = b.operand(node.inputs[0]);
   switch (op_of(node)) {
     case CoreOp::pad:

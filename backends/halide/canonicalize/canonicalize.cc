@@ -97,22 +97,18 @@ bool fit_for_all_sizes(const Graph& graph, const Node& node) {
                              [](const auto& pair) { return provably_equal(pair.first, pair.second); });
 }
 
-/// Checks that the sizes have numbers for which a schedule can be chosen, and that their product, which
-/// strides are parts of, is not too long an expression.
-bool have_typical_numbers(const SymbolicShape& sizes) {
+/// Checks that no axis is always empty, and that the product of the sizes, which strides are parts of, is not
+/// too long an expression.
+bool have_elements(const SymbolicShape& sizes) {
   return product_of_dims(sizes, 0, sizes.size()).is_known() &&
-         std::ranges::all_of(sizes, [](const Dim& size) {
-           const Dim typical = with_typical_sizes(size);
-           return typical.is_number() && typical.number() >= 1;
-         });
+         std::ranges::all_of(sizes, [](const Dim& size) { return size.is_known() && size != 0; });
 }
 
 /// Checks what holds by shape inference alone where all sizes are numbers.
 Status check_open_sizes(const Graph& graph) {
   for (const Value& value : graph.values)
-    if (!value.constant && value.type.shape && !have_typical_numbers(*value.type.shape))
-      return fail("sizes {}, for which no schedule can be chosen: where all open sizes are {}, one is empty",
-                  print_shape(*value.type.shape), typical_size);
+    if (!value.constant && value.type.shape && !have_elements(*value.type.shape))
+      return fail("sizes {}: one is 0, or an expression is too long", print_shape(*value.type.shape));
   for (const Node& node : graph.nodes)
     if (!fit_for_all_sizes(graph, node))
       return fail("{} to {}: whether the sizes fit is not known before a run", node.op,

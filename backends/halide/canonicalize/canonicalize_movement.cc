@@ -21,20 +21,23 @@ Status transpose(Rewriter& r) {
   return {};
 }
 
-/// Returns the place of the first element that a slice takes of an axis.
-Dim first_of_slice(const Dim& size, int64_t start, int64_t step) {
-  if (size.is_number()) {
-    const int64_t from_front = start < 0 ? start + size.number() : start;
-    return std::clamp<int64_t>(from_front, 0, step < 0 ? size.number() - 1 : size.number());
+/// Returns the place of the first element that a slice takes of an axis; unknown if that of the start's sign
+/// is.
+Dim first_of_slice(const Dim& size, const Dim& start, int64_t step) {
+  const Dim near = !start.is_number() ? start : std::clamp(start.number(), -max_elements, max_elements);
+  const Dim last = step < 0 ? size - 1 : size;
+  if (provably_nonnegative(near)) {
+    // A slice that starts after the end takes nothing.
+    return step > 0 && !size.is_number() ? near : smaller_of(near, last);
   }
-  if (start < 0) return step < 0 ? size + start : larger_of(size + std::max(start, -max_elements), 0);
-  const Dim from_front = std::min(start, max_elements);
-  return step < 0 ? smaller_of(from_front, size - 1) : from_front;
+  if (!provably_nonnegative(-1 - near)) return Dim::unknown();
+  return step < 0 && !size.is_number() ? size + near : larger_of(size + near, 0);
 }
 
 Status slice_rule(Rewriter& r) {
   const SymbolicShape from = r.sizes(r.in(0));
-  std::vector<int64_t> starts = TRY(r.ints("starts", 1, {})), axes(starts.size());
+  const SymbolicShape starts = TRY(r.size_input("starts", 1));
+  std::vector<int64_t> axes(starts.size());
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("axes", 3, axes));
   std::vector<int64_t> steps = TRY(r.ints("", 4, std::vector<int64_t>(starts.size(), 1)));
@@ -162,6 +165,19 @@ Status constant_of_shape(Rewriter& r) {
   return {};
 }
 
+/// Rewrites a Range of integers that follow from sizes.
+Status range(Rewriter& r) {
+  const DType dtype = r.out_dtype();
+  if (dtype != DType::i64 && dtype != DType::i32)
+    return fail("Range of {} is not supported", dtype_name(dtype));
+  const SymbolicShape start = TRY(r.size_input("", 0)), step = TRY(r.size_input("", 2));
+  if (start.size() != 1 || step.size() != 1 || !step[0].is_number())
+    return fail("Range by a step not known at compile time");
+  r.set_output(
+      0, r.emit(CoreOp::range, {}, dtype, r.out_sizes(), RangeAttributes{start[0], step[0].number()}));
+  return {};
+}
+
 constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
     {"Reshape", reshape},
     {"Flatten", reshape},
@@ -179,6 +195,7 @@ constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
     {"Shape", shape_operator},
     {"Size", shape_operator},
     {"ConstantOfShape", constant_of_shape},
+    {"Range", range},
 });
 
 }  // namespace

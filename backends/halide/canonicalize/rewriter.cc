@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/core/core_ops.h"
+#include "graph/element_rules.h"
 #include "graph/shape_rules.h"
 
 namespace intarsia::halide {
@@ -54,6 +56,14 @@ Result<std::vector<int64_t>> Rewriter::ints(std::string_view attribute, size_t i
   if (tensor->dtype() == DType::i64) return to_ints<int64_t>(*tensor);
   if (tensor->dtype() == DType::i32) return to_ints<int32_t>(*tensor);
   return fail("halide: {} wants integers as input {}, got {}", node_->op, input, dtype_name(tensor->dtype()));
+}
+
+Result<SymbolicShape> Rewriter::size_input(std::string_view attribute, size_t input) const {
+  const bool is_given = has_input(input) && !constant(in(input));
+  const auto elements = is_given ? source_.value(node_->inputs[input]).type.elements : std::nullopt;
+  if (!elements || !std::ranges::all_of(*elements, &Dim::is_known))
+    return to_symbolic(TRY(ints(attribute, input, {})));
+  return *elements;
 }
 
 Result<double> Rewriter::scalar(std::string_view attribute, size_t input, double otherwise) const {
@@ -175,12 +185,25 @@ void Rewriter::close_outputs() {
   }
 }
 
+bool Rewriter::rewrite_elements() {
+  if (node_->outputs.size() != 1) return false;
+  const ValueType& type = source_.value(node_->outputs[0]).type;
+  const bool is_integer = type.dtype == DType::i64 || type.dtype == DType::i32;
+  if (!is_integer || !type.elements || !std::ranges::all_of(*type.elements, &Dim::is_known)) return false;
+  const std::optional<Tensor> numbers = tensor_of_elements(type);
+  set_output(0, numbers ? add_constant(*numbers)
+                        : emit(CoreOp::elements, {}, type.dtype, *type.shape, ElementsAttributes{*type.elements}));
+  return true;
+}
+
 Result<Graph> Rewriter::rewrite(Rule (*find_rule)(const Node& node)) {
   for (size_t i = 0; i < source_.values.size(); ++i)
     if (source_.values[i].constant && mapped_[i] == no_value)
       mapped_[i] = graph_.add_constant(source_.values[i].name, *source_.values[i].constant);
+  const bool is_open = has_open_sizes(source_);
   for (const Node& node : source_.nodes) {
     node_ = &node;
+    if (is_open && rewrite_elements()) continue;
     Rule rule = find_rule(node);
     if (!rule) return fail("halide: no kernel for {}", node.op);
     const Status rewritten = rule(*this);

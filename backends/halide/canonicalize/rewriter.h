@@ -33,6 +33,8 @@ class Rewriter {
   /// neither is present.
   Result<std::vector<int64_t>> ints(std::string_view attribute, size_t input,
                                     std::vector<int64_t> otherwise) const;
+  /// Returns the same as sizes, which may also be elements that follow from open sizes.
+  Result<SymbolicShape> size_input(std::string_view attribute, size_t input) const;
   /// Returns a scalar input (or attribute) that must be known at compile time; `otherwise` if neither is
   /// present.
   Result<double> scalar(std::string_view attribute, size_t input, double otherwise) const;
@@ -67,6 +69,8 @@ class Rewriter {
 
  private:
   void close_outputs();
+  /// Rewrites a node whose output's elements are known from sizes; returns false for others.
+  bool rewrite_elements();
   Shape numbers(const SymbolicShape& sizes) const;
 
   const Graph& source_;

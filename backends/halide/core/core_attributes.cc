@@ -136,6 +136,10 @@ CoreAttributes default_attributes_of_movement(CoreOp op) {
     case CoreOp::resize_places:
     case CoreOp::resize_weights:
       return ResizeAttributes{};
+    case CoreOp::elements:
+      return ElementsAttributes{};
+    case CoreOp::range:
+      return RangeAttributes{};
     case CoreOp::gather_nd:
       return GatherNdAttributes{};
     case CoreOp::trilu:

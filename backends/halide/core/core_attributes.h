@@ -83,6 +83,24 @@ struct ResizeAttributes {
   bool operator==(const ResizeAttributes&) const = default;
 };
 
+/// Elements of a small integer tensor that follow from sizes.
+struct ElementsAttributes {
+  SymbolicShape elements;
+  static void fields(auto& a, auto&& field) { field("elements", a.elements); }
+  bool operator==(const ElementsAttributes&) const = default;
+};
+
+/// Parameters of Range: start, start + step, ..., as many as the output has.
+struct RangeAttributes {
+  Dim start = 0;
+  int64_t step = 1;
+  static void fields(auto& a, auto&& field) {
+    field("start", a.start);
+    field("step", a.step);
+  }
+  bool operator==(const RangeAttributes&) const = default;
+};
+
 struct GatherNdAttributes {
   int64_t batch_dims = 0;
   static void fields(auto& a, auto&& field) { field("batch_dims", a.batch_dims); }
@@ -270,7 +288,7 @@ struct ShrinkAttributes {
 
 using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
-                 ResizeAttributes, GatherNdAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
+                 ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
                  PoolAttributes, LrnAttributes, ReductionAttributes, ArgAttributes, CumSumAttributes,
                  RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes,
                  GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;

@@ -31,6 +31,8 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::interpolate, "Interpolate", Form::movement},
     {CoreOp::resize_places, "ResizePlaces", Form::movement},
     {CoreOp::resize_weights, "ResizeWeights", Form::movement},
+    {CoreOp::elements, "Elements", Form::movement},
+    {CoreOp::range, "Range", Form::movement},
     {CoreOp::conv, "Conv", Form::contraction},
     {CoreOp::matmul, "MatMul", Form::contraction},
     {CoreOp::max_pool, "MaxPool", Form::window},
@@ -210,9 +212,10 @@ bool is_supported_dtype(DType dtype) {
 }
 
 Dim with_typical_sizes(const Dim& size) {
+  if (size.is_number()) return size;
   std::map<std::string, Dim> values;
   for (const std::string& symbol : size.symbols()) values[symbol] = typical_size;
-  return size.substitute(values);
+  return larger_of(size.substitute(values), 1);
 }
 
 Shape typical_shape(const SymbolicShape& sizes) {

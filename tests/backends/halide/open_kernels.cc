@@ -166,12 +166,44 @@ const %starts : i64[1] = {-5}
 const %ends : i64[1] = {-2}
 %t = Slice(%x, %starts, %ends)
 %y = Neg(%t))"},
+    {"SliceThatMayBeEmpty", R"(input %x : f32[r,c]
+const %starts : i64[2] = {128, 1}
+const %ends : i64[2] = {9223372036854775807, -1}
+%t = Slice(%x, %starts, %ends)
+%y = Neg(%t))"},
     {"Reversed", R"(input %x : f32[r,c]
 const %starts : i64[2] = {-1, 3}
 const %ends : i64[2] = {-9223372036854775807, -9223372036854775807}
 const %axes : i64[2] = {0, 1}
 const %steps : i64[2] = {-1, -1}
 %t = Slice(%x, %starts, %ends, %axes, %steps)
+%y = Neg(%t))"},
+    {"ElementsOfSizes", R"(input %x : f32[r,3,c]
+const %one : i64[] = {1}
+const %one0 : i64[1] = {0}
+const %two : i64[1] = {2}
+%s = Shape(%x)
+%n = Size(%x)
+%last = Gather(%s, %two)
+%m = Add(%n, %one)
+%u = Unsqueeze(%m, %one0)
+%y = Concat(%s, %last, %u) {axis=0})"},
+    {"Range", R"(input %x : f32[r,c]
+const %zero : i64[] = {0}
+const %one : i64[] = {1}
+const %two : i64[] = {2}
+%s = Shape(%x)
+%a = Gather(%s, %zero)
+%b = Gather(%s, %one)
+%e = Add(%a, %b)
+%y = Range(%a, %e, %two))"},
+    {"SliceFromSizes", R"(input %x : f32[r,c]
+input %p : f32[c,3]
+const %zero : i64[1] = {0}
+%s = Shape(%x)
+%a = Gather(%s, %zero)
+%e = Add(%a, %a)
+%t = Slice(%p, %a, %e, %zero)
 %y = Neg(%t))"},
     {"Pad", R"(input %x : f32[r,3,c]
 const %pads : i64[6] = {1, 0, 2, 0, 1, 3}
