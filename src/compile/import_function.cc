@@ -54,6 +54,14 @@ std::map<std::string, RequestedShape> shapes_for(const FunctionImport& import) {
   return shapes;
 }
 
+/// Checks whether the user names a device beside processors: code for devices has numbers for sizes.
+bool wants_a_device(const FunctionImport& import) {
+  return std::ranges::any_of(import.problem.slots, [&](const DeviceSlot& slot) {
+    return slot.kind != "cpu" && std::ranges::find(import.request.automatic, slot.device,
+                                                   &CandidateDevice::name) == import.request.automatic.end();
+  });
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> choose_signatures(const CompileRequest& request) {
@@ -100,7 +108,9 @@ Status read_graph(FunctionImport& import) {
 }
 
 Status bind_sizes(FunctionImport& import) {
-  import.bindings = TRY(bind_shapes(import.problem.graph, shapes_for(import)));
+  const Unmentioned unmentioned =
+      wants_a_device(import) ? Unmentioned::become_one : Unmentioned::stay_open;
+  import.bindings = TRY(bind_shapes(import.problem.graph, shapes_for(import), unmentioned));
   return {};
 }
 

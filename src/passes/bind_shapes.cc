@@ -16,6 +16,11 @@ std::string input_names(const Graph& graph) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Returns the name of an open size to which the model gives none.
+std::string name_of_axis(const std::string& input, size_t axis) {
+  return fmt::format("{}_dim{}", input, axis);
+}
+
 /// Sizes of the inputs that stay open.
 class OpenSizes {
  public:
@@ -29,10 +34,13 @@ class OpenSizes {
       for (const std::string& part : size.symbols()) TRY(add(part, {}));
       return size;
     }
-    const std::string name = symbol == nullptr ? fmt::format("{}_dim{}", input, axis) : *symbol;
+    const std::string name = symbol == nullptr ? name_of_axis(input, axis) : *symbol;
     TRY(add(name, wanted));
     return Dim::named(name);
   }
+
+  /// Leaves a symbol of the model open.
+  void open(const std::string& symbol) { wanted_.try_emplace(symbol); }
 
   bool contains(const std::string& symbol) const { return wanted_.contains(symbol); }
 
@@ -116,6 +124,29 @@ Status bind_input(Value& input, const RequestedShape& given, std::vector<GivenSi
   return {};
 }
 
+/// Gives sizes without a name one of their own.
+void name_sizes(Graph& graph) {
+  for (ValueId id : graph.inputs) {
+    Value& input = graph.value(id);
+    if (input.type.opaque || !input.type.shape) continue;
+    for (size_t axis = 0; axis < input.type.shape->size(); ++axis)
+      if (Dim& size = (*input.type.shape)[axis]; !size.is_known())
+        size = Dim::named(name_of_axis(input.name, axis));
+  }
+}
+
+/// Returns the symbols that inputs have, each with whether it is the size of an axis by itself.
+std::map<std::string, bool> symbols_of_inputs(const Graph& graph) {
+  std::map<std::string, bool> symbols;
+  for (ValueId id : graph.inputs) {
+    const Value& input = graph.value(id);
+    if (input.type.opaque) continue;
+    for (const Dim& size : *input.type.shape)
+      for (const std::string& symbol : size.symbols()) symbols[symbol] |= size.symbol() != nullptr;
+  }
+  return symbols;
+}
+
 /// Replaces symbols; sizes with symbols that no input has become unknown.
 void substitute(std::vector<Dim>& sizes, const std::map<std::string, Dim>& replacements) {
   for (Dim& size : sizes) {
@@ -148,9 +179,6 @@ Status check_inputs(const Graph& graph) {
     if (input.type.opaque) continue;
     Shape numbers;
     for (const Dim& dim : *input.type.shape) {
-      if (!dim.is_known())
-        return fail("input '{}': its shape {} has a size without a name; give --shape {}=...", input.name,
-                    print_shape(*input.type.shape), input.name);
       if (const std::string* symbol = dim.symbol()) axes.insert(*symbol);
       numbers.push_back(dim.is_number() ? dim.number() : 1);
     }
@@ -168,7 +196,8 @@ Status check_inputs(const Graph& graph) {
 }  // namespace
 
 Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph,
-                                               const std::map<std::string, RequestedShape>& given) {
+                                               const std::map<std::string, RequestedShape>& given,
+                                               Unmentioned unmentioned) {
   std::vector<GivenSize> sizes;
   OpenSizes open;
   for (const auto& [name, shape] : given) {
@@ -186,14 +215,16 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph,
     result.push_back({symbol, solved.value, false});
   }
   TRY(check_ranks(graph));
-  for (ValueId id : graph.inputs) {
-    const Value& input = graph.value(id);
-    if (input.type.opaque) continue;
-    for (const Dim& dim : *input.type.shape) {
-      for (const std::string& symbol : dim.symbols()) {
-        if (open.contains(symbol)) continue;
-        if (symbols.try_emplace(symbol, SolvedSize{1}).second) result.push_back({symbol, 1, true});
-      }
+  name_sizes(graph);
+  std::set<std::string> in_given;
+  for (const GivenSize& size : sizes) in_given.merge(size.size.symbols());
+  for (const auto& [symbol, has_axis] : symbols_of_inputs(graph)) {
+    if (open.contains(symbol) || symbols.contains(symbol)) continue;
+    if (has_axis && !in_given.contains(symbol) && unmentioned == Unmentioned::stay_open) {
+      open.open(symbol);
+    } else {
+      symbols[symbol] = SolvedSize{1};
+      result.push_back({symbol, 1, true});
     }
   }
   TRY(check_sizes(sizes, symbols));

@@ -74,7 +74,7 @@ class Cases {
 
   Status look_at(const std::string& path) {
     Graph graph = TRY(import_graph_def(path, make_tensorflow_source({})));
-    TRY(bind_shapes(graph, {}));
+    TRY(bind_shapes(graph, {}, Unmentioned::become_one));
     TRY(infer_types(graph, reference::evaluate_node,
                     [&](Graph& g, NodeId node) { return tensorflow_->infer_types(g, node); }));
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) note_translation(graph, NodeId{i});

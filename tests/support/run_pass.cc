@@ -54,12 +54,18 @@ InferForeign foreign_rule(const CaseFile& file) {
   return {};
 }
 
-/// Binds shapes given as "x 2x3", a shape for input x.
+/// Binds shapes given as "x 2x3", a shape for input x; with "* 1" sizes that no shape mentions become 1.
 Result<std::string> run_bind_shapes(Graph& graph, const CaseFile& file) {
   std::map<std::string, RequestedShape> given;
-  for (const auto& words : given_lines(file)) given[words.at(0)] = TRY(parse_requested_shape(words.at(1)));
+  Unmentioned unmentioned = Unmentioned::stay_open;
+  for (const auto& words : given_lines(file)) {
+    if (words.at(0) == "*")
+      unmentioned = Unmentioned::become_one;
+    else
+      given[words.at(0)] = TRY(parse_requested_shape(words.at(1)));
+  }
   std::string text;
-  for (const SymbolBinding& binding : TRY(bind_shapes(graph, given))) {
+  for (const SymbolBinding& binding : TRY(bind_shapes(graph, given, unmentioned))) {
     text +=
         fmt::format("# {} = {}{}\n", binding.symbol, binding.value, binding.by_default ? " by default" : "");
   }
