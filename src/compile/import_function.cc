@@ -108,8 +108,7 @@ Status read_graph(FunctionImport& import) {
 }
 
 Status bind_sizes(FunctionImport& import) {
-  const Unmentioned unmentioned =
-      wants_a_device(import) ? Unmentioned::become_one : Unmentioned::stay_open;
+  const Unmentioned unmentioned = wants_a_device(import) ? Unmentioned::become_one : Unmentioned::stay_open;
   import.bindings = TRY(bind_shapes(import.problem.graph, shapes_for(import), unmentioned));
   return {};
 }

@@ -210,8 +210,8 @@ Status tile(ShapeContext& context) {
   return set_shape(context, result);
 }
 
-/// Returns the number of elements that start:end:step takes of an axis, where one of the others is not a number.
-/// Positions below 0 count from the end; unknown if the sign is.
+/// Returns the number of elements that start:end:step takes of an axis, where one of the others is not a
+/// number. Positions below 0 count from the end; unknown if the sign is.
 Dim open_slice(const Dim& start, const Dim& end, int64_t step, const Dim& dim) {
   // End of slices up to the end, or more; an open axis is no longer than its limit.
   const int64_t all = dim.symbol() != nullptr ? SizeRange::limit : 0x7fffffff;

@@ -26,8 +26,8 @@ enum class Unmentioned : uint8_t { stay_open, become_one };
 /// the input and its axis; an axis of some input has exactly that size, so that the inputs of a run tell it.
 ///   x: f32[batch,3], Nx3 given   ->   f32[N,3], N is open
 ///   x: f32[batch,?], nothing given   ->   f32[batch,x_dim1], both are open
-/// Symbols without an axis of their own, those in a size that is given, and all if unmentioned ones do not stay
-/// open, become 1.
+/// Symbols without an axis of their own, those in a size that is given, and all if unmentioned ones do not
+/// stay open, become 1.
 ///   x: f32[2*n,3], nothing given   ->   f32[2,3], n=1
 /// Errors: an unknown input, a rank or size other than the model's, a symbol with two values, or a value and
 /// open, an expression that cannot equal the given number, an input whose rank the model does not specify.

@@ -23,8 +23,7 @@ Expr build_resize_table(const KernelBuilder& b, const Node& node, const Exprs& i
   ResizedAxis<CodeMath> axis{number(b, resize.in), number(b, resize.out), Expr()};
   axis.scale = resize.scale ? Expr(static_cast<double>(*resize.scale)) : axis.out / axis.in;
   const Expr last = b.size(resize.in - 1),
-             position =
-                 source_position<CodeMath>(resize.transform, axis, Halide::cast<double>(index.back()));
+             position = source_position<CodeMath>(resize.transform, axis, Halide::cast<double>(index.back()));
   const auto inside = [&](const Expr& place) {
     return Halide::clamp(Halide::cast<int>(Halide::strict_float(place)), 0, last);
   };

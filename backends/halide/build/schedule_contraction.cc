@@ -156,8 +156,8 @@ class ContractionLoops {
   Expr picture_rows_of_block() {
     const Dim& rows = p_.pixel_extents[rows_axis_];
     const Dim of_row = product_of_dims(p_.pixel_extents, rows_axis_ + 1, p_.pixel_extents.size());
-    const RowBlocks chunks = choose_row_blocks(typical(rows), typical(of_row) * p_.depth_bytes,
-                                               p_.block_bytes, threads_of_rows_);
+    const RowBlocks chunks =
+        choose_row_blocks(typical(rows), typical(of_row) * p_.depth_bytes, p_.block_bytes, threads_of_rows_);
     blocks_ = chunks.blocks;
     if (rows.is_number() && of_row.is_number()) return as_int(chunks.rows);
     const int64_t pixels = std::max<int64_t>(p_.block_bytes / std::max<int64_t>(p_.depth_bytes, 1), 1);

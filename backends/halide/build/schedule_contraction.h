@@ -61,8 +61,8 @@ void schedule_contraction(const KernelBuilder& builder, ContractionParts& parts)
 /// least its width.
 std::vector<int64_t> narrower_tiles(int64_t widest);
 
-/// Returns the rows of a block where their number, 1 or more, is open: blocks of nearly equal size, of at most
-/// `most` rows (or one), and at least one for each thread if there are as many rows.
+/// Returns the rows of a block where their number, 1 or more, is open: blocks of nearly equal size, of at
+/// most `most` rows (or one), and at least one for each thread if there are as many rows.
 Expr rows_of_equal_blocks(const Expr& rows, const Expr& most, int threads);
 
 /// Matrix that is copied into panels: func(lane, step along the depth, panel, ...).

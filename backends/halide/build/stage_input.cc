@@ -7,10 +7,10 @@ namespace {
 
 /// Zeros before, after and between the elements of one spatial axis.
 struct AxisPadding {
-  Expr begin;           // number of zeros before the first element
-  Expr last, reach;     // places of the last element, without and with zeros between the elements
-  int64_t dilation;     // distance of the elements
-  bool before, after;   // whether there may be zeros before and after the elements
+  Expr begin;          // number of zeros before the first element
+  Expr last, reach;    // places of the last element, without and with zeros between the elements
+  int64_t dilation;    // distance of the elements
+  bool before, after;  // whether there may be zeros before and after the elements
 };
 
 AxisPadding padding_of(const KernelBuilder& b, const Node& node, int64_t taps, size_t axis) {
@@ -20,9 +20,12 @@ AxisPadding padding_of(const KernelBuilder& b, const Node& node, int64_t taps, s
   const int64_t dilation = conv.input_dilations[axis];
   const Dim read = (out - 1) * conv.strides[axis] + (taps - 1) * conv.dilations[axis] - begin,
             reach = (in - 1) * dilation;
-  return {b.size(begin), b.size(in - 1),
-          b.size(reach), dilation,
-          !provably_nonnegative(0 - begin), !provably_nonnegative(reach - read)};
+  return {b.size(begin),
+          b.size(in - 1),
+          b.size(reach),
+          dilation,
+          !provably_nonnegative(0 - begin),
+          !provably_nonnegative(reach - read)};
 }
 
 std::vector<AxisPadding> paddings_of(const KernelBuilder& b, const Node& node, const Shape& kernel) {

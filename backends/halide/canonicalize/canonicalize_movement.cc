@@ -173,8 +173,8 @@ Status range(Rewriter& r) {
   const SymbolicShape start = TRY(r.size_input("", 0)), step = TRY(r.size_input("", 2));
   if (start.size() != 1 || step.size() != 1 || !step[0].is_number())
     return fail("Range by a step not known at compile time");
-  r.set_output(
-      0, r.emit(CoreOp::range, {}, dtype, r.out_sizes(), RangeAttributes{start[0], step[0].number()}));
+  r.set_output(0,
+               r.emit(CoreOp::range, {}, dtype, r.out_sizes(), RangeAttributes{start[0], step[0].number()}));
   return {};
 }
 

@@ -51,8 +51,7 @@ std::pair<ValueId, ValueId> weighted_places(Rewriter& r, const AxisResize& resiz
   const int64_t out = size.number();
   Tensor places(DType::i32, {taps, out}), weights(DType::f32, {taps, out});
   for (int64_t o = 0; o < out; ++o) {
-    const double position =
-        source_position<NumberMath>(transform, resize.numbers(), static_cast<double>(o));
+    const double position = source_position<NumberMath>(transform, resize.numbers(), static_cast<double>(o));
     const ResizeTaps<NumberMath> of =
         resize_taps<NumberMath>(resize.numbers(), position, resize.is_cubic, cubic_a, exclude_outside);
     for (int64_t k = 0; k < taps; ++k) {

@@ -191,8 +191,9 @@ bool Rewriter::rewrite_elements() {
   const bool is_integer = type.dtype == DType::i64 || type.dtype == DType::i32;
   if (!is_integer || !type.elements || !std::ranges::all_of(*type.elements, &Dim::is_known)) return false;
   const std::optional<Tensor> numbers = tensor_of_elements(type);
-  set_output(0, numbers ? add_constant(*numbers)
-                        : emit(CoreOp::elements, {}, type.dtype, *type.shape, ElementsAttributes{*type.elements}));
+  set_output(
+      0, numbers ? add_constant(*numbers)
+                 : emit(CoreOp::elements, {}, type.dtype, *type.shape, ElementsAttributes{*type.elements}));
   return true;
 }
 

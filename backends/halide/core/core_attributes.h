@@ -288,10 +288,11 @@ struct ShrinkAttributes {
 
 using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
-                 ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
-                 PoolAttributes, LrnAttributes, ReductionAttributes, ArgAttributes, CumSumAttributes,
-                 RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes,
-                 GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
+                 ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, TriluAttributes,
+                 ReverseSequenceAttributes, ConvAttributes, PoolAttributes, LrnAttributes,
+                 ReductionAttributes, ArgAttributes, CumSumAttributes, RecurrenceAttributes, ModAttributes,
+                 BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes,
+                 HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
 
 /// Returns the attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);

@@ -157,7 +157,8 @@ inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(si
 
 /// Size of an open axis for which schedules are chosen; code is right for all sizes.
 inline constexpr int64_t typical_size = 128;
-/// Returns an expression where all open sizes are typical, but at least 1; in a canonical graph it is a number.
+/// Returns an expression where all open sizes are typical, but at least 1; in a canonical graph it is a
+/// number.
 Dim with_typical_sizes(const Dim& size);
 inline int64_t typical(const Dim& size) { return with_typical_sizes(size).number(); }
 Shape typical_shape(const SymbolicShape& sizes);
