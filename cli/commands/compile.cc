@@ -115,6 +115,18 @@ std::string print_passed_over(const Json& plan) {
                      other["backends"].get<std::string>(), print_ms(other["ms"]));
 }
 
+/// Formats a size that stays open, and the one that plans are measured with.
+std::string print_open_size(const Json& size) {
+  constexpr int64_t limit = 1'000'000'000;  // greatest size of an axis (docs/json.md)
+  const int64_t min = size["min"].get<int64_t>(), max = size["max"].get<int64_t>();
+  const std::string range = max < limit ? fmt::format("{} to {}", min, max)
+                            : min > 0   ? fmt::format("{} or more", min)
+                                        : "any size";
+  const Json& tuned = size["tuned"];
+  return fmt::format("  open      {}: {}, measured at {}\n", size["symbol"].get<std::string>(), range,
+                     tuned.empty() ? std::max<int64_t>(min, 1) : tuned[0].get<int64_t>());
+}
+
 /// Formats what one function takes, returns, and runs on. `explained`: see region_summary.h.
 std::string print_function(const Json& report, const std::string& explained, bool is_verbose) {
   std::string text;
@@ -127,10 +139,16 @@ std::string print_function(const Json& report, const std::string& explained, boo
     text += fmt::format("  not used  {}: {}\n", device["device"].get<std::string>(),
                         device["why_not"].get<std::string>());
   }
+  for (const Json& size : report["open_sizes"]) text += print_open_size(size);
   for (const Json& symbol : report["symbols"]) {
     if (!symbol["by_default"].get<bool>()) continue;
-    text += fmt::format("  note      the size '{}' is open and became 1; set it with --shape\n",
-                        symbol["symbol"].get<std::string>());
+    const std::string name = symbol["symbol"].get<std::string>();
+    const int64_t value = symbol["value"].get<int64_t>();
+    text += symbol["pinned_by"].is_null()
+                ? fmt::format("  note      the size '{}' is open and became {}; set it with --shape\n", name,
+                              value)
+                : fmt::format("  note      the size '{}' became {}: node '{}' works with no other\n", name,
+                              value, symbol["pinned_by"].get<std::string>());
   }
   for (const Json& slot : report["slots"]) text += print_memory(slot);
   text += print_regions(report, explained, is_verbose) + print_copies(report);

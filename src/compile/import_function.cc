@@ -6,6 +6,7 @@
 #include "import/import_model.h"
 #include "passes/infer_types.h"
 #include "passes/note_quantization.h"
+#include "passes/pinned_sizes.h"
 #include "passes/remove_dead_nodes.h"
 #include "passes/simplify_reshapes.h"
 
@@ -115,8 +116,24 @@ Status bind_sizes(FunctionImport& import) {
 
 Status type_values(FunctionImport& import) {
   PlanningProblem& problem = import.problem;
-  return with_kind(ErrorKind::corrupt,
-                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets)));
+  const auto infer = [&] {
+    return with_kind(ErrorKind::corrupt,
+                     infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets)));
+  };
+  TRY(infer());
+  while (const std::optional<PinnedSize> pinned = find_pinned_size(problem.graph)) {
+    const auto open = std::ranges::find(problem.graph.open_sizes, pinned->symbol, &OpenSize::name);
+    if (!open->by_default)
+      return fail(
+          "--shape: '{}' cannot stay open: node '{}' {}, which works only where it is {}; give this number, "
+          "or "
+          "export the model without it",
+          pinned->symbol, pinned->node, pinned->why, pinned->value);
+    import.bindings.push_back({pinned->symbol, pinned->value, true, pinned->node});
+    fix_open_size(problem.graph, pinned->symbol, pinned->value);
+    TRY(infer());
+  }
+  return {};
 }
 
 Status simplify_model(FunctionImport& import) {

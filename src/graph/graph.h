@@ -90,6 +90,7 @@ struct OpenSize {
   std::string name;  // symbol of expressions: "batch"
   SizeRange range;
   std::vector<int64_t> tuned = {};  // sizes to be fastest at, within the range
+  bool by_default = false;          // whether it stays open only since no shape mentions it
   bool operator==(const OpenSize&) const = default;
 
   /// Returns the size to plan and to measure with: the first to be fastest at, else the smallest of 1 or

@@ -39,8 +39,10 @@ class OpenSizes {
     return Dim::named(name);
   }
 
-  /// Leaves a symbol of the model open.
-  void open(const std::string& symbol) { wanted_.try_emplace(symbol); }
+  /// Leaves a symbol of the model open that no shape mentions.
+  void open_by_default(const std::string& symbol) {
+    if (wanted_.try_emplace(symbol).second) by_default_.insert(symbol);
+  }
 
   bool contains(const std::string& symbol) const { return wanted_.contains(symbol); }
 
@@ -60,7 +62,7 @@ class OpenSizes {
     }
     std::vector<OpenSize> list;
     for (const auto& [name, size] : sizes) {
-      list.push_back({name, size.range.value_or(SizeRange{}), size.tuned});
+      list.push_back({name, size.range.value_or(SizeRange{}), size.tuned, by_default_.contains(name)});
       for (int64_t tuned : size.tuned)
         if (!list.back().range.contains(tuned))
           return fail("--shape: size {} of '{}' is not in {}..{}", tuned, name, size.range->min,
@@ -93,6 +95,7 @@ class OpenSizes {
   }
 
   std::map<std::string, RequestedSize> wanted_;  // by symbol of the model
+  std::set<std::string> by_default_;             // symbols that no shape mentions
 };
 
 /// Sets the input's shape as given and adds sizes that are expressions to `sizes`.
@@ -221,7 +224,7 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph,
   for (const auto& [symbol, has_axis] : symbols_of_inputs(graph)) {
     if (open.contains(symbol) || symbols.contains(symbol)) continue;
     if (has_axis && !in_given.contains(symbol) && unmentioned == Unmentioned::stay_open) {
-      open.open(symbol);
+      open.open_by_default(symbol);
     } else {
       symbols[symbol] = SolvedSize{1};
       result.push_back({symbol, 1, true});

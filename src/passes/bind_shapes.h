@@ -13,7 +13,8 @@ namespace intarsia {
 struct SymbolBinding {
   std::string symbol;
   int64_t value = 0;
-  bool by_default = false;  // whether it was not given and became 1
+  bool by_default = false;     // whether it was not given and became 1
+  std::string pinned_by = {};  // node that works with this size alone; empty if there is none
 };
 
 /// What becomes of the sizes that no shape mentions.

@@ -112,9 +112,12 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
   print_ports("input ", explanation.inputs, text);
   print_ports("output", explanation.outputs, text);
   for (const SymbolBinding& symbol : explanation.symbols) {
-    text += wrap(fmt::format("size   {} = {}{}", symbol.symbol, symbol.value,
-                             symbol.by_default ? " (by default)" : ""),
-                 9);
+    text +=
+        wrap(fmt::format("size   {} = {}{}", symbol.symbol, symbol.value,
+                         !symbol.pinned_by.empty() ? fmt::format(" (fixed by node '{}')", symbol.pinned_by)
+                         : symbol.by_default       ? " (by default)"
+                                                   : ""),
+             9);
   }
   for (const OpenSize& size : explanation.open_sizes)
     text += wrap(fmt::format("size   {} is open: {}", size.name, print_range(size)), 9);

@@ -70,7 +70,10 @@ Json devices_json(const CompiledFunction& function, const CompileRequest& reques
 Json symbols_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const SymbolBinding& symbol : explanation.symbols) {
-    list.push_back({{"symbol", symbol.symbol}, {"value", symbol.value}, {"by_default", symbol.by_default}});
+    list.push_back({{"symbol", symbol.symbol},
+                    {"value", symbol.value},
+                    {"by_default", symbol.by_default},
+                    {"pinned_by", symbol.pinned_by.empty() ? Json(nullptr) : Json(symbol.pinned_by)}});
   }
   return list;
 }

@@ -32,15 +32,14 @@ from cli_models import (
     call,
     call_json,
     compile_small,
-    error_of,
     save,
     save_relu,
     save_small,
     without_progress,
 )
+from trace_events import read_trace
 
 from onnx import TensorProto, helper
-from trace_events import read_trace
 
 SQUEEZENET = LIGHT_MODELS / "light_squeezenet.onnx"
 
@@ -264,54 +263,6 @@ def test_copies_between_devices(tmp_path):
     report = call_json("run", program, "-o", tmp_path / "dump", "--dump", "[cr]")
     assert {entry["name"] for entry in report["dumped"]} == {"dump.c", "dump.r"}
     assert np.load(report["dumped"][0]["file"]).shape == (2, 4, 8, 8)
-
-
-def test_open_sizes(tmp_path):
-    model = save(
-        tmp_path / "open.onnx",
-        [helper.make_node("Relu", ["x"], ["y"])],
-        [("x", TensorProto.FLOAT, ["batch", 3])],
-        [("y", TensorProto.FLOAT, ["batch", 3])],
-    )
-    done = call("compile", model, "-o", tmp_path / "open.so", "--backends", "reference")
-    assert "input     x: float32[batch,3]" in done.stdout
-    assert call_json("explain", tmp_path / "open.so")["open_sizes"][0]["name"] == "batch"
-    report = call_json(
-        "compile", model, "-o", tmp_path / "open.so", "--backends", "reference", "--shape", "x=4x3"
-    )
-    assert report["symbols"] == [{"symbol": "batch", "value": 4, "by_default": False}]
-    assert call_json("run", tmp_path / "open.so")["outputs"][0]["shape"] == [4, 3]
-
-
-def test_sizes_that_are_expressions(tmp_path):
-    """As exporters of language models write them: the mask covers what is past and the next word."""
-    model = save(
-        tmp_path / "next.onnx",
-        [
-            helper.make_node("Concat", ["past", "next"], ["all"], axis=1),
-            helper.make_node("Add", ["all", "mask"], ["y"]),
-        ],
-        [
-            ("past", TensorProto.FLOAT, ["batch", "past"]),
-            ("next", TensorProto.FLOAT, ["batch", 1]),
-            ("mask", TensorProto.FLOAT, ["batch", "past + 1"]),
-        ],
-        [("y", TensorProto.FLOAT, ["batch", "past + 1"])],
-    )
-    program = tmp_path / "next.so"
-    options = ("-o", program, "--backends", "reference", "--shape", "mask=1x129")
-    for also in ((), ("--shape", "past=1x128")):
-        report = call_json("compile", model, *options, *also)
-        assert [one["shape"] for one in report["inputs"]] == [[1, 128], [1, 1], [1, 129]]
-        assert [one["value"] for one in report["symbols"]] == [1, 128]
-    assert call_json("run", program)["outputs"][0]["shape"] == [1, 129]
-    message = error_of("compile", model, *options, "--shape", "past=1x5", status=2)
-    assert (
-        "--shape mask=1x129: size 1 is past+1 in the model: 6 with past = 5 (--shape past=1x5), not 129"
-        in message
-    )
-    message = error_of("compile", model, "-o", program, "--shape", "mask=1x0", status=2)
-    assert "--shape mask=1x0: size 1 is past+1 in the model, and no size past makes that 0" in message
 
 
 def test_run_given_inputs(tmp_path):

@@ -1,0 +1,92 @@
+"""Sizes that a model leaves open, on the command line.
+
+Covers: src/passes/ bind_shapes.cc pinned_sizes.cc
+cli/commands/ compile.cc
+"""
+
+import numpy as np
+from cli_models import TensorProto, call, call_json, error_of, helper, save
+
+
+def test_open_sizes(tmp_path):
+    model = save(
+        tmp_path / "open.onnx",
+        [helper.make_node("Relu", ["x"], ["y"])],
+        [("x", TensorProto.FLOAT, ["batch", 3])],
+        [("y", TensorProto.FLOAT, ["batch", 3])],
+    )
+    done = call("compile", model, "-o", tmp_path / "open.so", "--backends", "reference")
+    assert "input     x: f32[batch,3]" in done.stdout
+    assert "open      batch: any size, measured at 1" in done.stdout
+    assert call_json("explain", tmp_path / "open.so")["open_sizes"][0]["symbol"] == "batch"
+    done = call(
+        "compile", model, "-o", tmp_path / "open.so", "--backends", "reference", "--shape", "x=2..9:4,8x3"
+    )
+    assert "open      batch: 2 to 9, measured at 4" in done.stdout
+    report = call_json(
+        "compile", model, "-o", tmp_path / "open.so", "--backends", "reference", "--shape", "x=4x3"
+    )
+    assert report["symbols"] == [{"symbol": "batch", "value": 4, "by_default": False, "pinned_by": None}]
+    assert call_json("run", tmp_path / "open.so")["outputs"][0]["shape"] == [4, 3]
+
+
+def test_a_size_that_the_model_pins(tmp_path):
+    """Exporters write the batch that they traced with into a Reshape."""
+
+    def save_pinned(name, target):
+        return save(
+            tmp_path / f"{name}.onnx",
+            [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Reshape", ["r", "s"], ["y"], "fold")],
+            [("x", TensorProto.FLOAT, ["batch", 4])],
+            [("y", TensorProto.FLOAT, ["a", "b"])],
+            [("s", np.array(target, np.int64))],
+        )
+
+    program = tmp_path / "pinned.so"
+    pinned = save_pinned("pinned", [2, 4])
+    assert (
+        "the size 'batch' became 2: node 'fold' works with no other"
+        in call("compile", pinned, "-o", program, "--tune", "off").stdout
+    )
+    assert call_json("run", program)["outputs"][0]["shape"] == [2, 4]
+    report = call_json("explain", pinned)
+    assert report["symbols"] == [{"symbol": "batch", "value": 2, "by_default": True, "pinned_by": "fold"}]
+    message = error_of("compile", pinned, "-o", program, "--shape", "x=?x4", status=2)
+    assert "'batch' cannot stay open: node 'fold' reshapes [batch,4] to [2,4]" in message
+    assert "works only where it is 2; give this number" in message
+    message = error_of("compile", pinned, "-o", program, "--shape", "x=3x4")
+    assert "node 'fold' (Reshape): shape [2,4] does not hold the elements of [3,4]" in message
+    free = save_pinned("free", [2, -1])
+    call("compile", free, "-o", program, "--tune", "off")
+    assert call_json("explain", program)["open_sizes"][0]["symbol"] == "batch"
+
+
+def test_sizes_that_are_expressions(tmp_path):
+    """As exporters of language models write them: the mask covers what is past and the next word."""
+    model = save(
+        tmp_path / "next.onnx",
+        [
+            helper.make_node("Concat", ["past", "next"], ["all"], axis=1),
+            helper.make_node("Add", ["all", "mask"], ["y"]),
+        ],
+        [
+            ("past", TensorProto.FLOAT, ["batch", "past"]),
+            ("next", TensorProto.FLOAT, ["batch", 1]),
+            ("mask", TensorProto.FLOAT, ["batch", "past + 1"]),
+        ],
+        [("y", TensorProto.FLOAT, ["batch", "past + 1"])],
+    )
+    program = tmp_path / "next.so"
+    options = ("-o", program, "--backends", "reference", "--shape", "mask=1x129")
+    for also in ((), ("--shape", "past=1x128")):
+        report = call_json("compile", model, *options, *also)
+        assert [one["shape"] for one in report["inputs"]] == [[1, 128], [1, 1], [1, 129]]
+        assert [one["value"] for one in report["symbols"]] == [1, 128]
+    assert call_json("run", program)["outputs"][0]["shape"] == [1, 129]
+    message = error_of("compile", model, *options, "--shape", "past=1x5", status=2)
+    assert (
+        "--shape mask=1x129: size 1 is past+1 in the model: 6 with past = 5 (--shape past=1x5), not 129"
+        in message
+    )
+    message = error_of("compile", model, "-o", program, "--shape", "mask=1x0", status=2)
+    assert "--shape mask=1x0: size 1 is past+1 in the model, and no size past makes that 0" in message
