@@ -19,9 +19,10 @@ Expr data_index(Expr raw, const Expr& extent) {
   return clamp(select(place < 0, place + extent, place), 0, extent - 1);
 }
 
-Exprs slice_index(const Node& node, Exprs index) {
-  const auto [starts, steps] = attributes_of<SliceAttributes>(node);
-  for (size_t i = 0; i < index.size(); ++i) index[i] = size(starts[i]) + index[i] * size(steps[i]);
+Exprs slice_index(const KernelBuilder& b, const Node& node, const SymbolicShape& from, Exprs index) {
+  const SliceAttributes slice = attributes_of<SliceAttributes>(node);
+  for (size_t i = 0; i < index.size(); ++i)
+    index[i] = b.size(slice.start_of(i, from[i])) + index[i] * size(slice.steps[i]);
   return index;
 }
 
@@ -52,15 +53,16 @@ Exprs reshape_index(const KernelBuilder& b, const SymbolicShape& from, const Sym
 
 Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
   const auto [begin, mode] = attributes_of<PadAttributes>(node);
-  Shape from = b.shape(node.inputs[0]), to = b.shape(node.outputs[0]);
+  const SymbolicShape &from = b.sizes(node.inputs[0]), &to = b.sizes(node.outputs[0]);
   Expr inside = Halide::Internal::make_bool(true);
   for (size_t i = 0; i < from.size(); ++i) {
     if (begin[i] == 0 && to[i] == from[i]) continue;
-    Expr at = index[i] - size(begin[i]), last = size(from[i] - 1);
+    const int64_t extent = from[i].number(), padded = to[i].number();
+    Expr at = index[i] - size(begin[i]), last = size(extent - 1);
     if (begin[i] > 0) inside = inside && at >= 0;
-    if (to[i] - begin[i] > from[i]) inside = inside && at <= last;
+    if (padded - begin[i] > extent) inside = inside && at <= last;
     if (mode == PadMode::reflect) at = last - Halide::abs(last - Halide::abs(at));
-    if (mode == PadMode::wrap) at = select(at<0, at + size(from[i]), at> last, at - size(from[i]), at);
+    if (mode == PadMode::wrap) at = select(at<0, at + size(extent), at> last, at - size(extent), at);
     index[i] = clamp(cast<int>(at), 0, last);
   }
   Expr value = b.operand(node.inputs[0]).at(index);
@@ -126,6 +128,11 @@ Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
   return b.operand(node.inputs[0]).at(index);
 }
 
+/// Returns whether a step lies before the end of a row's sequence.
+Expr sequence_mask(KernelBuilder& b, const Node& node, const Exprs& index) {
+  return index[0] < cast<int>(b.operand(node.inputs[0]).at({index[1]}));
+}
+
 /// Computes a weighted sum of a few elements along one axis, from tables of places and weights [taps, out].
 Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
@@ -157,10 +164,12 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
       return trilu(b, node, index);
     case CoreOp::reverse_sequence:
       return reverse_sequence(b, node, index);
+    case CoreOp::sequence_mask:
+      return sequence_mask(b, node, index);
     case CoreOp::interpolate:
       return interpolate(b, node, index);
     case CoreOp::slice:
-      return from.at(slice_index(node, index));
+      return from.at(slice_index(b, node, from.shape, index));
     case CoreOp::reshape:
       return from.at(reshape_index(b, from.shape, b.sizes(node.outputs[0]), index));
     case CoreOp::expand:

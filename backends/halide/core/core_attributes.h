@@ -25,9 +25,14 @@ struct TransposeAttributes {
   bool operator==(const TransposeAttributes&) const = default;
 };
 
-/// Parameters of Slice: elements start, start + step, ... of each axis, as many as the output has.
+/// Parameters of Slice: elements start, start + step, ... of each axis, as many as the output has. A start of
+/// an open axis may be negative: it counts from the end, at most to the beginning.
 struct SliceAttributes {
   std::vector<int64_t> starts, steps;
+  /// Returns the place of the first element of an axis that has `size` elements.
+  Dim start_of(size_t axis, const Dim& size) const {
+    return starts[axis] < 0 ? larger_of(size + starts[axis], 0) : Dim(starts[axis]);
+  }
   static void fields(auto& a, auto&& field) {
     field("starts", a.starts);
     field("steps", a.steps);
@@ -166,10 +171,12 @@ struct RecurrenceAttributes {
   bool reverse = false;              // runs backward in time; never in a kernel, which is one step
   bool relu = false;                 // relu in an RNN, in place of tanh
   bool linear_before_reset = false;  // reset gate of a GRU acts after the product by R
+  bool masked = false;  // the last input tells the steps and rows that have a step; others keep the state
   static void fields(auto& a, auto&& field) {
     field("reverse", a.reverse, false);
     field("relu", a.relu, false);
     field("linear_before_reset", a.linear_before_reset, false);
+    field("masked", a.masked, false);
   }
   bool operator==(const RecurrenceAttributes&) const = default;
 };

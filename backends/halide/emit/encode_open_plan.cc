@@ -74,7 +74,7 @@ class OpenPlanEncoder {
 
   std::string encode(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                      const CompileOptions& options, const MemoryPlan& memory) {
-    plan_.version = 4;
+    plan_.version = 5;
     plan_.symbols.resize(symbols_.size());
     for (const auto& [name, number] : symbols_)
       plan_.symbols[static_cast<size_t>(number)] = find_symbol(graph_, name);
@@ -108,6 +108,10 @@ class OpenPlanEncoder {
     for (const Place& place : places)
       to.places.emplace_back(static_cast<open::Where>(place.where), static_cast<uint32_t>(place.index),
                              sizes_.add(place.offset));
+    if (call.times != 1) {
+      to.times = sizes_.add(call.times);
+      for (size_t i = 0; i < places.size(); ++i) to.steps.push_back(sizes_.add(step_bytes(call, i)));
+    }
     to.label = label_of(call, options.keep_names);
     to.needs_elements = std::ranges::any_of(call.kernel.body.nodes, [](const Node& node) {
       return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
@@ -122,6 +126,12 @@ class OpenPlanEncoder {
       to.checks.push_back(std::make_unique<open::IndexCheckT>(std::move(made)));
     }
     return std::make_unique<open::CallT>(std::move(to));
+  }
+
+  static Dim step_bytes(const Call& call, size_t i) {
+    const Kernel& kernel = call.kernel;
+    const DType dtype = i < kernel.inputs.size() ? kernel.inputs[i].dtype : kernel.output.dtype;
+    return call.walk(i).step * static_cast<int64_t>(dtype_bytes(dtype, 1));
   }
 
   uint32_t add_kernel(const Kernel& kernel, const EmittedKernel& code) {

@@ -12,8 +12,6 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
-
 using Bytes = __int128;
 
 }  // namespace

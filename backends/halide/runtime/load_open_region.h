@@ -5,7 +5,7 @@
 
 namespace intarsia::halide {
 
-constexpr uint32_t open_plan_version = 4;
+constexpr uint32_t open_plan_version = 5;
 
 /// Loads the region. Its bytes are untrusted: all numbers in it are checked here, and what they give for
 /// certain sizes when a run binds them.
