@@ -2,8 +2,9 @@
 // o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's recurrent part as input 3. For
 // other GRUs they are z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all gates of a
 // tile's units stay in registers until their functions are taken. Where the batch is open, there is a variant
-// of the code for a whole tile of rows or more, and one for each smaller number, with a tile of its own.
+// of the code for each number of rows in a tile.
 #include <algorithm>
+#include <ranges>
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
@@ -27,9 +28,7 @@ class RecurrenceBuilder {
         sizes_(recurrence_sizes(b.body(), node_)),
         tile_(b.kernel().recurrence().tile) {
     k_ = RDom(0, as_int(sizes_.hidden), "k");
-    if (!sizes_.batch.is_number())
-      for (int64_t rows = 1; rows < tile_.pixels; ++rows)
-        few_.push_back(few_rows_tile(sizes_, b.isa(), rows));
+    if (!sizes_.batch.is_number()) open_tiles_ = tiles_by_rows(sizes_, b.isa(), tile_);
   }
 
   BuiltKernel build() {
@@ -133,7 +132,7 @@ class RecurrenceBuilder {
   void vectorize_lanes(Halide::Stage stage, const Var& lane) const {
     const auto is_wide = [&](const ContractionTile& tile) { return lanes_of(tile) > tile.lanes; };
     if (tile_.lanes > 1) stage.vectorize(lane, as_int(tile_.lanes));
-    if (is_wide(tile_) || std::ranges::any_of(few_, is_wide)) stage.unroll(lane);
+    if (is_wide(tile_) || std::ranges::any_of(open_tiles_, is_wide, &RowsTile::tile)) stage.unroll(lane);
   }
 
   int64_t lanes_of(const ContractionTile& tile) const { return std::min(tile.panel, sizes_.lanes); }
@@ -191,18 +190,33 @@ class RecurrenceBuilder {
     if (worth_threads(tile, batch)) f.parallel(panel_);
   }
 
-  /// Schedules the variants for an open batch: as many rows as are worth threads, a tile or more, fewer.
+  /// Returns the number of rows that tiles of an open batch have: equally many each, at most those of the
+  /// largest tile that is nearly as fast as any. Of many rows a tile may repeat some, so it is the one chosen
+  /// for them.
+  Expr rows_of_tiles() const {
+    const auto cycles_of_row = [](const RowsTile& tile) {
+      return tile.cycles / static_cast<double>(tile.tile.pixels);
+    };
+    const double least = std::ranges::min(open_tiles_ | std::views::transform(cycles_of_row));
+    int64_t most = 1;
+    for (const RowsTile& tile : open_tiles_)
+      if (cycles_of_row(tile) < 1.05 * least) most = tile.tile.pixels;
+    const Expr batch = b_.size(sizes_.batch), tiles = (batch + as_int(most - 1)) / as_int(most);
+    return Halide::select(batch >= as_int(typical_size), as_int(tile_.pixels), (batch + tiles - 1) / tiles);
+  }
+
+  /// Schedules the variants for an open batch: with each number of rows in a tile, where threads share the
+  /// panels and where they do not.
   void schedule_variants(Func f, bool has_states) const {
-    const Expr batch = b_.size(sizes_.batch);
-    int64_t rows = tile_.pixels;
-    while (rows < typical_size && !worth_threads(tile_, rows)) rows *= 2;
-    if (has_states && rows > tile_.pixels && worth_threads(tile_, rows))
-      schedule_rows(f.specialize(batch >= as_int(rows)), tile_, rows, has_states);
-    if (tile_.pixels > 1)
-      schedule_rows(f.specialize(batch >= as_int(tile_.pixels)), tile_, tile_.pixels, has_states);
-    for (size_t few = few_.size(); few-- > 1;)
-      schedule_rows(f.specialize(batch == as_int(few_[few].pixels)), few_[few], few_[few].pixels, has_states);
-    schedule_rows(f, few_.empty() ? tile_ : few_[0], 1, has_states);
+    const Expr batch = b_.size(sizes_.batch), rows = rows_of_tiles();
+    const int64_t shared = (min_for_threads - 1) / step_operations(1) + 1;  // rows that are worth threads
+    for (const auto& [tile, cycles] : open_tiles_)
+      if (has_states && shared > 1 && worth_threads(tile, shared))
+        schedule_rows(f.specialize(batch >= as_int(shared) && rows == as_int(tile.pixels)), tile, shared,
+                      true);
+    for (const auto& [tile, cycles] : std::views::reverse(std::span(open_tiles_).subspan(1)))
+      schedule_rows(f.specialize(rows == as_int(tile.pixels)), tile, 1, has_states);
+    schedule_rows(f, open_tiles_[0].tile, 1, has_states);
   }
 
   void schedule_sums(Func sums, Halide::LoopLevel level) {
@@ -217,10 +231,14 @@ class RecurrenceBuilder {
   }
 
   bool worth_threads(const ContractionTile& tile, int64_t batch) const {
-    const int64_t units = sizes_.blocks * sizes_.lanes,
-                  panels = (sizes_.blocks + blocks_of(tile) - 1) / blocks_of(tile);
+    const int64_t panels = (sizes_.blocks + blocks_of(tile) - 1) / blocks_of(tile);
     return b_.kernel().threads > 1 && panels >= b_.kernel().threads &&
-           batch * units * sizes_.gates * sizes_.hidden >= min_for_threads;
+           step_operations(batch) >= min_for_threads;
+  }
+
+  /// Returns the multiply-adds of a step.
+  int64_t step_operations(int64_t batch) const {
+    return batch * sizes_.blocks * sizes_.lanes * sizes_.gates * sizes_.hidden;
   }
 
   /// Returns the output with its axis of units seen as (block, lane).
@@ -236,7 +254,7 @@ class RecurrenceBuilder {
   const Node& node_;
   RecurrenceSizes sizes_;
   ContractionTile tile_;
-  std::vector<ContractionTile> few_;  // tiles of 1, 2, ... rows where the batch is open
+  std::vector<RowsTile> open_tiles_;  // tiles of 1, 2, ... rows where the batch is open
   Var lane_{"lane"}, gate_{"gate"}, block_{"block"}, n_{"n"}, state_{"state"}, panel_{"panel"};
   Var part_{"part"}, in_part_{"in_part"}, in_panel_{"in_panel"}, rows_{"rows"}, row_{"row"};
   RDom k_;  // units that all sums run over

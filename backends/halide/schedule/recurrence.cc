@@ -112,15 +112,25 @@ std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& ste
   return tiles;
 }
 
-ContractionTile few_rows_tile(const RecurrenceSizes& sizes, const Isa& isa, int64_t rows) {
+std::vector<RowsTile> tiles_by_rows(const RecurrenceSizes& sizes, const Isa& isa,
+                                    const ContractionTile& chosen) {
+  constexpr int64_t most = 8;  // each is code of its own
   const int64_t lanes = lanes_of(sizes, isa);
-  ContractionTile best{lanes, lanes, rows};
-  for (int64_t panel : panel_widths(sizes, lanes)) {
-    if (!fits_registers(isa, row_vectors(sizes, panel, lanes), rows)) break;
-    const ContractionTile tile{lanes, panel, rows};
-    if (cost(sizes, rows, tile) < cost(sizes, rows, best)) best = tile;
+  std::vector<RowsTile> tiles;
+  for (int64_t rows = 1; rows <= std::max(most, chosen.pixels); ++rows) {
+    std::optional<RowsTile> best;
+    for (int64_t panel : panel_widths(sizes, lanes)) {
+      const bool narrowest = panel == lanes && rows <= chosen.pixels;
+      if (!narrowest && !fits_registers(isa, row_vectors(sizes, panel, lanes), rows)) break;
+      const ContractionTile tile{lanes, panel, rows};
+      const double cycles = cost(sizes, rows, tile);
+      if (!best || cycles < best->cycles) best = {tile, cycles};
+    }
+    if (!best) break;
+    if (rows == chosen.pixels) best = {chosen, cost(sizes, rows, chosen)};
+    tiles.push_back(*best);
   }
-  return best;
+  return tiles;
 }
 
 std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads) {

@@ -36,8 +36,15 @@ RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step);
 std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& step, const Isa& isa,
                                               size_t most);
 
-/// Returns the register tile of a whole batch of a few rows that is the analytic choice.
-ContractionTile few_rows_tile(const RecurrenceSizes& sizes, const Isa& isa, int64_t rows);
+/// Register tile, and an estimate of the time that all units of its rows take.
+struct RowsTile {
+  ContractionTile tile;
+  double cycles = 0;
+};
+/// Returns the tiles of 1, 2, ... rows for an open batch: `chosen` where it has that many, else the analytic
+/// choice.
+std::vector<RowsTile> tiles_by_rows(const RecurrenceSizes& sizes, const Isa& isa,
+                                    const ContractionTile& chosen);
 
 /// Makes a call for the first step, from `before`, and one for all others, from the state that the step
 /// before wrote. Where the number of steps is open, they run min(T, 1) and max(T-1, 0) times.
