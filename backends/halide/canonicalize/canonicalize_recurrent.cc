@@ -70,8 +70,8 @@ Status check_input(const Rewriter& r, size_t i, const SymbolicShape& want, bool 
   const std::string& op = r.node().op;
   const SymbolicShape& got = r.sizes(r.in(i));
   if (got != want || r.dtype(r.in(i)) != DType::f32)
-    return fail("{} has {}[{}] as input {}, want f32[{}]", op, dtype_name(r.dtype(r.in(i))), print_shape(got),
-                i, print_shape(want));
+    return fail("{} has {}{} as input {}, want f32{}", op, dtype_name(r.dtype(r.in(i))), print_shape(got), i,
+                print_shape(want));
   if (constant && !r.constant(r.in(i)))
     return fail("{} whose input {} is not known at compile time is not supported", op, i);
   return {};
@@ -88,8 +88,9 @@ Status check_inputs(const Rewriter& r, const RecurrentLayer& l) {
   if (r.has_input(in_lengths)) {
     const ValueId lengths = r.in(in_lengths);
     if (r.sizes(lengths) != SymbolicShape{l.batch} || r.dtype(lengths) != DType::i32)
-      return fail("{} has {}[{}] as input {}, want i32[{}]", r.node().op, dtype_name(r.dtype(lengths)),
-                  print_shape(r.sizes(lengths)), static_cast<size_t>(in_lengths), l.batch.print());
+      return fail("{} has {}{} as input {}, want i32{}", r.node().op, dtype_name(r.dtype(lengths)),
+                  print_shape(r.sizes(lengths)), static_cast<size_t>(in_lengths),
+                  print_shape(SymbolicShape{l.batch}));
   }
   const Dim elements = l.steps * l.batch * (l.directions * l.columns());
   if (!elements.is_known() || (elements.is_number() && elements.number() > max_elements))

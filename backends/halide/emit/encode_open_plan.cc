@@ -74,7 +74,6 @@ class OpenPlanEncoder {
 
   std::string encode(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                      const CompileOptions& options, const MemoryPlan& memory) {
-    plan_.version = 5;
     plan_.symbols.resize(symbols_.size());
     for (const auto& [name, number] : symbols_)
       plan_.symbols[static_cast<size_t>(number)] = find_symbol(graph_, name);
@@ -85,6 +84,9 @@ class OpenPlanEncoder {
                                  static_cast<uint32_t>(last));
     for (size_t c = 0; c < calls.size(); ++c)
       plan_.calls.push_back(call(calls[c], kernels[c], memory.places[c], options));
+    // Runtimes that read version 4 would run each call once.
+    const bool repeats = std::ranges::any_of(calls, [](const Call& call) { return call.times != 1; });
+    plan_.version = repeats ? 5 : 4;
     for (const EmittedKernel& kernel : kernels)
       plan_.scratch_bytes = std::max<uint64_t>(plan_.scratch_bytes, kernel.scratch_bytes);
     plan_.workers = static_cast<uint32_t>(options.threads);

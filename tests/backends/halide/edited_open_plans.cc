@@ -277,7 +277,7 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
          plan.buffers[0] = open::Buffer(static_cast<uint32_t>(plan.sizes.size() - 1), plan.buffers[0].first(),
                                         plan.buffers[0].last());
        }},
-      {"this runtime reads 3 and 5", [](Plan& plan) { plan.version = 4; }},
+      {"this runtime reads 3 to 5", [](Plan& plan) { plan.version = 6; }},
   };
   for (const auto& one : cases) {
     Plan edited = plan();

@@ -2,12 +2,12 @@
 // with sizes of nothing, of one, of tiles and vectors and one off, between guard pages.
 //
 // Covers: backends/halide/build/ build_attention.cc build_contraction.cc build_kernel.cc build_movement.cc
-// build_pointwise.cc build_reduction.cc schedule_contraction.cc
-// backends/halide/canonicalize/ canonicalize.cc rewriter.cc
+// build_pointwise.cc build_recurrence.cc build_reduction.cc build_scan.cc schedule_contraction.cc
+// backends/halide/canonicalize/ canonicalize.cc canonicalize_recurrent.cc rewriter.cc
 // backends/halide/emit/ encode_open_plan.cc kernel_message.cc
 // backends/halide/memory/ plan_memory.cc verify_memory.cc
 // backends/halide/runtime/ load_open_region.cc open_region.cc
-// backends/halide/schedule/ kernel.cc kernel_name.cc
+// backends/halide/schedule/ index_checks.cc kernel.cc kernel_name.cc recurrence.cc
 // backends/halide/tune/ choose_schedules.cc
 #include <gtest/gtest.h>
 
