@@ -126,6 +126,11 @@ Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
   return b.operand(node.inputs[0]).at(index);
 }
 
+/// Returns whether a step lies before the end of a row's sequence.
+Expr sequence_mask(KernelBuilder& b, const Node& node, const Exprs& index) {
+  return index[0] < cast<int>(b.operand(node.inputs[0]).at({index[1]}));
+}
+
 /// Computes a weighted sum of a few elements along one axis, from tables of places and weights [taps, out].
 Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
@@ -175,6 +180,8 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
       return trilu(b, node, index);
     case CoreOp::reverse_sequence:
       return reverse_sequence(b, node, index);
+    case CoreOp::sequence_mask:
+      return sequence_mask(b, node, index);
     case CoreOp::interpolate:
       return interpolate(b, node, index);
     case CoreOp::slice:

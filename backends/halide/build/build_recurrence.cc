@@ -1,7 +1,11 @@
 // Time step of an LSTM, GRU or RNN (recurrence.h describes its arguments). Gates are in ONNX order: LSTM i,
 // o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's recurrent part as input 3. For
 // other GRUs they are z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all gates of a
-// tile's units stay in registers until their functions are taken.
+// tile's units stay in registers until their functions are taken. Where the batch is open, there is a variant
+// of the code for each number of rows in a tile.
+#include <algorithm>
+#include <ranges>
+
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
 #include "backends/halide/build/run_tiles.h"
@@ -24,6 +28,7 @@ class RecurrenceBuilder {
         sizes_(recurrence_sizes(b.body(), node_)),
         tile_(b.kernel().recurrence().tile) {
     k_ = RDom(0, as_int(sizes_.hidden), "k");
+    if (!sizes_.batch.is_number()) open_tiles_ = tiles_by_rows(sizes_, b.isa(), tile_);
   }
 
   BuiltKernel build() {
@@ -37,8 +42,7 @@ class RecurrenceBuilder {
       gru_that_resets_before();
     const Halide::LoopLevel rows = schedule_tiles(out_, sums_, true);
     if (keeps_units()) kept_.compute_at(rows);
-    if (worth_threads()) out_.parallel(panel_);
-    return b_.finish(out_, seen_argument().symbolic());
+    return b_.finish(out_, seen_argument());
   }
 
  private:
@@ -47,7 +51,7 @@ class RecurrenceBuilder {
   Expr x(Expr gate) const {
     return element(recurrent_x, {n_, (block_ * as_int(sizes_.gates) + gate) * as_int(sizes_.lanes) + lane_});
   }
-  Expr before(int state, Expr unit) const { return element(recurrent_before, {state, n_, unit}); }
+  Expr before(Expr state, Expr unit) const { return element(recurrent_before, {state, n_, unit}); }
 
   /// Returns start(gate) + weights * from(gate, unit) as a Func of (lane, gate, block, n).
   template <typename Start, typename From>
@@ -83,7 +87,11 @@ class RecurrenceBuilder {
     return strictly({x}, [](const Exprs& in) { return Halide::select(in[0] < 0.0f, 0.0f, in[0]); });
   }
 
-  void set_state(const Expr& state) { out_(b_.output_vars({state_, n_, block_, lane_})) = state; }
+  void set_state(Expr state) {
+    if (attributes_of<RecurrenceAttributes>(node_).masked)
+      state = Halide::select(element(node_.inputs.size() - 1, {n_}), state, before(state_, unit()));
+    out_(b_.output_vars({state_, n_, block_, lane_})) = state;
+  }
 
   static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }
 
@@ -109,7 +117,7 @@ class RecurrenceBuilder {
     kept_ = Func("kept");
     kept_(lane_, block_, n_) = divide(sigmoid_ratio(reset_sums(lane_, 0, block_, n_)) * before(0, unit()));
     kept_.bound(lane_, 0, as_int(sizes_.lanes)).bound(block_, 0, as_int(sizes_.blocks));
-    if (!keeps_units()) kept_.compute_root().bound(n_, 0, as_int(sizes_.batch));
+    if (!keeps_units()) kept_.compute_root().bound(n_, 0, b_.size(sizes_.batch));
     schedule_tiles(kept_, reset_sums, false);
     const int lanes = as_int(sizes_.lanes);
     sums_ = sums(
@@ -122,12 +130,15 @@ class RecurrenceBuilder {
 
   /// Vectorizes along the lanes of the part of a block that is in a tile.
   void vectorize_lanes(Halide::Stage stage, const Var& lane) const {
+    const auto is_wide = [&](const ContractionTile& tile) { return lanes_of(tile) > tile.lanes; };
     if (tile_.lanes > 1) stage.vectorize(lane, as_int(tile_.lanes));
-    if (lanes_of_tile() > tile_.lanes) stage.unroll(lane);
+    if (is_wide(tile_) || std::ranges::any_of(open_tiles_, is_wide, &RowsTile::tile)) stage.unroll(lane);
   }
 
-  int64_t lanes_of_tile() const { return std::min(tile_.panel, sizes_.lanes); }
-  int64_t blocks_of_tile() const { return std::max<int64_t>(tile_.panel / sizes_.lanes, 1); }
+  int64_t lanes_of(const ContractionTile& tile) const { return std::min(tile.panel, sizes_.lanes); }
+  int64_t blocks_of(const ContractionTile& tile) const {
+    return std::max<int64_t>(tile.panel / sizes_.lanes, 1);
+  }
 
   /// Checks whether a work item holds what all units of its rows keep, and computes all tiles of these rows.
   bool keeps_units() const { return kept_.defined() && b_.mapping() == Mapping::tile_per_item; }
@@ -135,32 +146,77 @@ class RecurrenceBuilder {
   /// Puts loops over panels of units outside those over rows, so that a panel's weights stay in cache, or
   /// inside where a work item has all panels. Returns the level at which what a work item needs is computed.
   Halide::LoopLevel schedule_tiles(Func f, Func sums, bool has_states) {
-    Var part("part"), in_part("in_part"), in_panel("in_panel"), rows("rows"), row("row");
-    f.split(lane_, part, in_part, as_int(lanes_of_tile()))
-        .split(block_, panel_, in_panel, as_int(blocks_of_tile()), TailStrategy::ShiftInwards)
-        .split(n_, rows, row, as_int(tile_.pixels), TailStrategy::ShiftInwards);
-    std::vector<VarOrRVar> order{in_part};
-    if (has_states) order.emplace_back(state_);
-    for (const Var& var : {in_panel, row}) order.emplace_back(var);
-    const std::vector<Var> outer =
-        keeps_units() ? std::vector<Var>{part, panel_, rows} : std::vector<Var>{rows, part, panel_};
-    order.insert(order.end(), outer.begin(), outer.end());
-    f.reorder(order);
-    vectorize_lanes(f, in_part);
-    f.unroll(in_panel).unroll(row);
-    if (has_states) f.bound(state_, 0, as_int(sizes_.states)).unroll(state_);
+    if (has_states) f.bound(state_, 0, as_int(sizes_.states));
+    if (sizes_.batch.is_number()) {
+      schedule_rows(f, tile_, sizes_.batch.number(), has_states);
+    } else {
+      schedule_variants(f, has_states);
+    }
+    const std::vector<Var> outer = outer_loops();
     const Halide::LoopLevel tile(f, outer[0]);
     if (!has_states) {
       schedule_sums(sums, tile);
       return tile;
     }
-    const Halide::LoopLevel item = run_tiles(b_, f, keeps_units() ? std::vector<Var>{rows} : outer);
+    const Halide::LoopLevel item = run_tiles(b_, f, keeps_units() ? std::vector<Var>{rows_} : outer);
     schedule_sums(sums, keeps_units() ? tile : item);
     if (!cell_.defined()) return item;
     cell_.compute_at(item);
     vectorize_lanes(cell_, lane_);
     cell_.unroll(block_).unroll(n_);
     return item;
+  }
+
+  std::vector<Var> outer_loops() const {
+    return keeps_units() ? std::vector<Var>{part_, panel_, rows_} : std::vector<Var>{rows_, part_, panel_};
+  }
+
+  /// Schedules the loops of a function for a batch of `batch` rows or more, which are at least those of a
+  /// tile.
+  void schedule_rows(Halide::Stage f, const ContractionTile& tile, int64_t batch, bool has_states) const {
+    f.split(lane_, part_, in_part_, as_int(lanes_of(tile)))
+        .split(block_, panel_, in_panel_, as_int(blocks_of(tile)), TailStrategy::ShiftInwards)
+        .split(n_, rows_, row_, as_int(tile.pixels), TailStrategy::ShiftInwards);
+    std::vector<VarOrRVar> order{in_part_};
+    if (has_states) order.emplace_back(state_);
+    for (const Var& var : {in_panel_, row_}) order.emplace_back(var);
+    const std::vector<Var> outer = outer_loops();
+    order.insert(order.end(), outer.begin(), outer.end());
+    f.reorder(order);
+    vectorize_lanes(f, in_part_);
+    f.unroll(in_panel_).unroll(row_);
+    if (!has_states) return;
+    f.unroll(state_);
+    if (worth_threads(tile, batch)) f.parallel(panel_);
+  }
+
+  /// Returns the number of rows that tiles of an open batch have: equally many each, at most those of the
+  /// largest tile that is nearly as fast as any. Of many rows a tile may repeat some, so it is the one chosen
+  /// for them.
+  Expr rows_of_tiles() const {
+    const auto cycles_of_row = [](const RowsTile& tile) {
+      return tile.cycles / static_cast<double>(tile.tile.pixels);
+    };
+    const double least = std::ranges::min(open_tiles_ | std::views::transform(cycles_of_row));
+    int64_t most = 1;
+    for (const RowsTile& tile : open_tiles_)
+      if (cycles_of_row(tile) < 1.05 * least) most = tile.tile.pixels;
+    const Expr batch = b_.size(sizes_.batch), tiles = (batch + as_int(most - 1)) / as_int(most);
+    return Halide::select(batch >= as_int(typical_size), as_int(tile_.pixels), (batch + tiles - 1) / tiles);
+  }
+
+  /// Schedules the variants for an open batch: with each number of rows in a tile, where threads share the
+  /// panels and where they do not.
+  void schedule_variants(Func f, bool has_states) const {
+    const Expr batch = b_.size(sizes_.batch), rows = rows_of_tiles();
+    const int64_t shared = (min_for_threads - 1) / step_operations(1) + 1;  // rows that are worth threads
+    for (const auto& [tile, cycles] : open_tiles_)
+      if (has_states && shared > 1 && worth_threads(tile, shared))
+        schedule_rows(f.specialize(batch >= as_int(shared) && rows == as_int(tile.pixels)), tile, shared,
+                      true);
+    for (const auto& [tile, cycles] : std::views::reverse(std::span(open_tiles_).subspan(1)))
+      schedule_rows(f.specialize(rows == as_int(tile.pixels)), tile, 1, has_states);
+    schedule_rows(f, open_tiles_[0].tile, 1, has_states);
   }
 
   void schedule_sums(Func sums, Halide::LoopLevel level) {
@@ -174,17 +230,21 @@ class RecurrenceBuilder {
     if (sizes_.hidden % 4 == 0) update.unroll(k_[0], 4);
   }
 
-  bool worth_threads() const {
-    const int64_t units = sizes_.blocks * sizes_.lanes,
-                  panels = (sizes_.blocks + blocks_of_tile() - 1) / blocks_of_tile();
+  bool worth_threads(const ContractionTile& tile, int64_t batch) const {
+    const int64_t panels = (sizes_.blocks + blocks_of(tile) - 1) / blocks_of(tile);
     return b_.kernel().threads > 1 && panels >= b_.kernel().threads &&
-           sizes_.batch * units * sizes_.gates * sizes_.hidden >= min_for_threads;
+           step_operations(batch) >= min_for_threads;
+  }
+
+  /// Returns the multiply-adds of a step.
+  int64_t step_operations(int64_t batch) const {
+    return batch * sizes_.blocks * sizes_.lanes * sizes_.gates * sizes_.hidden;
   }
 
   /// Returns the output with its axis of units seen as (block, lane).
-  FixedArgument seen_argument() const {
-    FixedArgument seen = b_.fixed_output();
-    const int64_t step = seen.strides.back();
+  Argument seen_argument() const {
+    Argument seen = b_.output();
+    const Dim step = seen.strides.back();
     seen.shape.back() = sizes_.blocks, seen.strides.back() = step * sizes_.lanes;
     seen.shape.push_back(sizes_.lanes), seen.strides.push_back(step);
     return seen;
@@ -194,7 +254,9 @@ class RecurrenceBuilder {
   const Node& node_;
   RecurrenceSizes sizes_;
   ContractionTile tile_;
+  std::vector<RowsTile> open_tiles_;  // tiles of 1, 2, ... rows where the batch is open
   Var lane_{"lane"}, gate_{"gate"}, block_{"block"}, n_{"n"}, state_{"state"}, panel_{"panel"};
+  Var part_{"part"}, in_part_{"in_part"}, in_panel_{"in_panel"}, rows_{"rows"}, row_{"row"};
   RDom k_;  // units that all sums run over
   Func sums_, cell_, out_{"out"};
   Func kept_;  // part of h that the reset gate keeps

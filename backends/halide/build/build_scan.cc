@@ -37,17 +37,16 @@ BuiltKernel scan_in_output(KernelBuilder& b) {
 BuiltKernel build_scan(KernelBuilder& b) {
   if (b.mapping() == Mapping::tile_per_item) return scan_in_output(b);
   const Node& node = b.anchor();
-  const FixedArgument argument = b.fixed_output();
   const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
-  std::vector<Var> vars = make_vars(argument.shape.size(), "i");
-  int last = static_cast<int>(argument.shape[axis]) - 1;
+  std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
+  const Expr last = b.size(b.output().shape[axis] - 1);
 
   // sum(k) is the sum of the first k elements in scanning order.
   Func sum("sum"), out("out");
   RDom r(0, last + 1, "r");
   Exprs from = to_exprs(vars), before = to_exprs(vars), after = to_exprs(vars);
-  from[axis] = reverse ? last - r : Expr(r);
+  from[axis] = reverse ? last - Expr(r) : Expr(r);
   before[axis] = r;
   after[axis] = r + 1;
   sum(vars) = Halide::Internal::make_zero(b.type(node.outputs[0]));

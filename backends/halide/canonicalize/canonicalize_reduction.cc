@@ -223,7 +223,7 @@ Status cum_sum(Rewriter& r) {
   const CumSumAttributes attributes{TRY(r.axis(axis[0], r.rank(r.in(0)))),
                                     r.attributes().get_int("exclusive", 0) != 0,
                                     r.attributes().get_int("reverse", 0) != 0};
-  r.set_output(0, r.emit(CoreOp::cum_sum, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  r.set_output(0, r.emit(CoreOp::cum_sum, {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 

@@ -77,15 +77,16 @@ Tensor arrange_recurrent_weights(const RecurrentLayer& layer, std::span<const fl
 
 Tensor arrange_state(const RecurrentLayer& layer, std::span<const float> h, std::span<const float> c,
                      int64_t direction) {
-  Tensor state(DType::f32, {layer.states, layer.batch, layer.units()});
+  const int64_t batch = layer.batch.number();
+  Tensor state(DType::f32, {layer.states, batch, layer.units()});
   for (int64_t s = 0; s < layer.states; ++s) {
     const std::span<const float> from = s == 0 ? h : c;
     if (from.empty()) continue;
-    for (int64_t n = 0; n < layer.batch; ++n) {
-      const int64_t row = layer.batch_first ? n * layer.directions + direction : direction * layer.batch + n;
+    for (int64_t n = 0; n < batch; ++n) {
+      const int64_t row = layer.batch_first ? n * layer.directions + direction : direction * batch + n;
       std::ranges::copy(
           from.subspan(static_cast<size_t>(row * layer.hidden), static_cast<size_t>(layer.hidden)),
-          state.as<float>().begin() + (s * layer.batch + n) * layer.units());
+          state.as<float>().begin() + (s * batch + n) * layer.units());
     }
   }
   return state;

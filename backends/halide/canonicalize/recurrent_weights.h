@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/dim.h"
 #include "base/tensor_view.h"
 
 namespace intarsia::halide {
@@ -10,7 +11,8 @@ namespace intarsia::halide {
 /// Sizes of a source LSTM, GRU or RNN.
 struct RecurrentLayer {
   int64_t gates = 1, states = 1, directions = 1;
-  int64_t steps = 0, batch = 0, depth = 0, hidden = 0;
+  Dim steps = 0, batch = 0;
+  int64_t depth = 0, hidden = 0;
   int64_t lanes = 1, blocks = 1;  // lanes and blocks of units
   bool batch_first = false;       // attribute layout is 1
   /// Whether the reset gate of a GRU acts on h itself: the gate is needed before the sums of the hidden gate
@@ -42,7 +44,7 @@ Tensor arrange_recurrent_weights(const RecurrentLayer& layer, std::span<const fl
                                  int64_t first, int64_t count);
 
 /// Returns the initial state [states, batch, units] of one direction from the source's h and c, each empty
-/// for zeros.
+/// for zeros; the batch is a number.
 Tensor arrange_state(const RecurrentLayer& layer, std::span<const float> h, std::span<const float> c,
                      int64_t direction);
 

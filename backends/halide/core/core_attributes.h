@@ -210,10 +210,12 @@ struct RecurrenceAttributes {
   bool reverse = false;              // runs backward in time; never in a kernel, which is one step
   bool relu = false;                 // relu in an RNN, in place of tanh
   bool linear_before_reset = false;  // reset gate of a GRU acts after the product by R
+  bool masked = false;  // the last input tells the steps and rows that have a step; others keep the state
   static void fields(auto& a, auto&& field) {
     field("reverse", a.reverse, false);
     field("relu", a.relu, false);
     field("linear_before_reset", a.linear_before_reset, false);
+    field("masked", a.masked, false);
   }
   bool operator==(const RecurrenceAttributes&) const = default;
 };

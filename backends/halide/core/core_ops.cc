@@ -28,6 +28,7 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::trilu, "Trilu", Form::movement},
     {CoreOp::one_hot, "OneHot", Form::movement},
     {CoreOp::reverse_sequence, "ReverseSequence", Form::movement},
+    {CoreOp::sequence_mask, "SequenceMask", Form::movement},
     {CoreOp::interpolate, "Interpolate", Form::movement},
     {CoreOp::resize_places, "ResizePlaces", Form::movement},
     {CoreOp::resize_weights, "ResizeWeights", Form::movement},

@@ -43,6 +43,7 @@ enum class CoreOp : uint8_t {
   trilu,
   one_hot,
   reverse_sequence,
+  sequence_mask,
   interpolate,
   resize_places,
   resize_weights,

@@ -78,7 +78,6 @@ class OpenPlanEncoder {
 
   std::string encode(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                      const CompileOptions& options, const MemoryPlan& memory) {
-    plan_.version = 4;
     plan_.symbols.resize(symbols_.size());
     for (const auto& [name, number] : symbols_)
       plan_.symbols[static_cast<size_t>(number)] = find_symbol(graph_, name);
@@ -89,6 +88,9 @@ class OpenPlanEncoder {
                                  static_cast<uint32_t>(last));
     for (size_t c = 0; c < calls.size(); ++c)
       plan_.calls.push_back(call(calls[c], kernels[c], memory.places[c], options));
+    // Runtimes that read version 4 would run each call once.
+    const bool repeats = std::ranges::any_of(calls, [](const Call& call) { return call.times != 1; });
+    plan_.version = repeats ? 5 : 4;
     for (const EmittedKernel& kernel : kernels)
       plan_.scratch_bytes = std::max<uint64_t>(plan_.scratch_bytes, kernel.scratch_bytes);
     plan_.workers = static_cast<uint32_t>(options.threads);
@@ -112,6 +114,10 @@ class OpenPlanEncoder {
     for (const Place& place : places)
       to.places.emplace_back(static_cast<open::Where>(place.where), static_cast<uint32_t>(place.index),
                              sizes_.add(place.offset));
+    if (call.times != 1) {
+      to.times = sizes_.add(call.times);
+      for (size_t i = 0; i < places.size(); ++i) to.steps.push_back(sizes_.add(step_bytes(call, i)));
+    }
     to.label = label_of(call, options.keep_names);
     to.needs_elements = std::ranges::any_of(call.kernel.body.nodes, [](const Node& node) {
       return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
@@ -126,6 +132,12 @@ class OpenPlanEncoder {
       to.checks.push_back(std::make_unique<open::IndexCheckT>(std::move(made)));
     }
     return std::make_unique<open::CallT>(std::move(to));
+  }
+
+  static Dim step_bytes(const Call& call, size_t i) {
+    const Kernel& kernel = call.kernel;
+    const DType dtype = i < kernel.inputs.size() ? kernel.inputs[i].dtype : kernel.output.dtype;
+    return call.walk(i).step * static_cast<int64_t>(dtype_bytes(dtype, 1));
   }
 
   uint32_t add_kernel(const Kernel& kernel, const EmittedKernel& code) {

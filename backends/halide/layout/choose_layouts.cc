@@ -38,11 +38,11 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
     return out;
   }
   if (op_of(node) == CoreOp::slice) {
-    const auto [starts, steps] = attributes_of<SliceAttributes>(node);
+    const SliceAttributes slice = attributes_of<SliceAttributes>(node);
     for (size_t i = 0; i < to.size(); ++i) {
-      if (steps[i] < 0) return std::nullopt;
-      out.strides[i] = to[i] == 1 || to[i] == 0 ? in.strides[i] : in.strides[i] * steps[i];
-      out.offset = out.offset + in.strides[i] * starts[i];
+      if (slice.steps[i] < 0) return std::nullopt;
+      out.strides[i] = to[i] == 1 || to[i] == 0 ? in.strides[i] : in.strides[i] * slice.steps[i];
+      out.offset = out.offset + in.strides[i] * slice.starts[i];
     }
     return out;
   }

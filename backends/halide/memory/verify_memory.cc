@@ -161,7 +161,11 @@ Layouts with_typical_sizes(Layouts layouts) {
 }
 
 std::vector<Call> with_typical_sizes(std::vector<Call> calls) {
-  for (Call& call : calls) call.kernel = call.kernel.with_typical_sizes();
+  for (Call& call : calls) {
+    call.kernel = call.kernel.with_typical_sizes();
+    call.times = typical(call.times);
+    for (Walk& walk : call.walks) walk = {typical(walk.start), typical(walk.step)};
+  }
   return calls;
 }
 

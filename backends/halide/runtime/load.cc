@@ -12,8 +12,6 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
-
 using Bytes = __int128;
 
 }  // namespace
@@ -283,11 +281,11 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const auto* any = find_table<fbs::AnyPlan>(context.blob);
   if (any == nullptr) return damaged_plan();
   const uint32_t version = any->version();
-  if (version == open_plan_version) return load_open_region(context);
+  if (is_open_plan(version)) return load_open_region(context);
   if (version != 3)
     return fail(ErrorKind::version,
-                "halide: the region's plan has version {}, this runtime reads 3 and {}; compile again",
-                version, open_plan_version);
+                "halide: the region's plan has version {}, this runtime reads 3 to {}; compile again",
+                version, repeating_plan_version);
   const fbs::RegionPlan* plan = state.plan = find_table<fbs::RegionPlan>(context.blob);
   if (plan == nullptr) return damaged_plan();
   if (!read(state, plan->input_bytes(), sizeof(uint64_t)) ||

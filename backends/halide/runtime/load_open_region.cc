@@ -199,9 +199,21 @@ class Loader {
     const BufferPlan::Where written = to.places.back().where;
     if (written != BufferPlan::Where::output && written != BufferPlan::Where::workspace)
       return fail("its output lies in an input or a constant");
+    TRY(load_repeats(from, kernel, to));
     if (!take(from.checks())) return damaged_plan();
     for (uint32_t i = 0; i < count(from.checks()); ++i) TRY(load_check(*from.checks()->Get(i), kernel, to));
     code_.calls.push_back(std::move(to));
+    return {};
+  }
+
+  Status load_repeats(const open::Call& from, const OpenKernel& kernel, OpenCall& call) {
+    if (!take(from.steps())) return damaged_plan();
+    call.times = from.times();
+    call.steps = copy(from.steps());
+    if (call.steps.empty()) return {};
+    if (call.steps.size() != kernel.arguments.size())
+      return fail("{} steps for a kernel of {} arguments", call.steps.size(), kernel.arguments.size());
+    if (!is_size(call.times) || !all_below(call.steps, code_.sizes.size())) return damaged_plan();
     return {};
   }
 

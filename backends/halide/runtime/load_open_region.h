@@ -5,7 +5,11 @@
 
 namespace intarsia::halide {
 
-constexpr uint32_t open_plan_version = 4;
+/// Versions of the plan: without calls that repeat their kernel, and with.
+constexpr uint32_t open_plan_version = 4, repeating_plan_version = 5;
+inline bool is_open_plan(uint32_t version) {
+  return version == open_plan_version || version == repeating_plan_version;
+}
 
 /// Loads the region. Its bytes are untrusted: all numbers in it are checked here, and what they give for
 /// certain sizes when a run binds them.

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "backends/halide/runtime/plan_parts.h"
 #include "base/arena_plan.h"
 
 namespace intarsia::halide {
@@ -94,8 +96,10 @@ class RegionBinder {
     return buffers_[place.index].bytes;
   }
 
+  /// Binds an argument that moves by `step` bytes in each of `times` runs. Checks its first run and its last:
+  /// it moves by equal steps.
   Result<BufferPlan> bind_argument(const OpenArgument& argument, const OpenPlace& place,
-                                   const std::vector<int64_t>& of_kernel) const {
+                                   const std::vector<int64_t>& of_kernel, int64_t step, int64_t times) const {
     BufferPlan to;
     to.where = place.where;
     to.index = place.index;
@@ -114,12 +118,18 @@ class RegionBinder {
     if (reach > max_number)
       return fail("an argument of {} elements is too large", static_cast<int64_t>(reach));
     const uint64_t element = to.type.bits / 8, container = container_bytes(place);
-    if (to.offset % element != 0) return fail("an argument at byte {}: between elements", to.offset);
-    if (reach > 0 &&
-        (to.offset > container || static_cast<uint64_t>(reach) * element > container - to.offset))
+    if (to.offset % element != 0 || step % static_cast<int64_t>(element) != 0)
+      return fail("an argument at byte {} that moves by {}: between elements", to.offset, step);
+    const auto is_inside = [&](__int128 offset) {
+      return reach == 0 || (offset >= 0 && offset + reach * element <= container);
+    };
+    if (!is_inside(to.offset))
       return fail(
           "{} elements lie outside of their tensor of {} bytes: the model does not work with these sizes",
           static_cast<int64_t>(reach), container);
+    if (!is_inside(to.offset + static_cast<__int128>(step) * (times - 1)))
+      return fail("{} elements leave their tensor of {} bytes in {} steps of {} bytes",
+                  static_cast<int64_t>(reach), container, times - 1, step);
     if (place.where == BufferPlan::Where::workspace) to.offset += arena_.offsets[place.index];
     if (place.where == BufferPlan::Where::constant)
       to.constant = {const_cast<void*>(code_.constants[place.index].data), 0};
@@ -137,17 +147,33 @@ class RegionBinder {
     return &values;
   }
 
+  /// Returns how often a call runs, which may be never.
+  Result<uint32_t> count_runs(const OpenCall& call) const {
+    if (call.steps.empty()) return 1;
+    const int64_t times = TRY(size_at(values_, call.times));
+    if (times > std::numeric_limits<uint32_t>::max()) return fail("{} runs are too many", times);
+    return static_cast<uint32_t>(times);
+  }
+
   Status bind_call(const OpenCall& call) {
     const OpenKernel& kernel = code_.kernels[call.kernel];
     CallPlan to{kernel.function, {}, call.label, 1, {}, {}, {}};
     for (uint32_t symbol : call.symbols)
       to.sizes.push_back(static_cast<int32_t>(std::min(symbols_[symbol], max_number)));
     const std::vector<int64_t>& of_kernel = *TRY(values_of_kernel(call));
+    to.times = TRY(count_runs(call));
+    if (to.times == 0) return {};
     std::vector<BufferPlan> arguments;
-    for (size_t i = 0; i < kernel.arguments.size(); ++i)
-      arguments.push_back(
-          TRY(with_context(bind_argument(kernel.arguments[i], call.places[i], of_kernel), "argument {}", i)));
+    for (size_t i = 0; i < kernel.arguments.size(); ++i) {
+      const int64_t step = call.steps.empty() ? 0 : values_[call.steps[i]];
+      if (!call.steps.empty()) to.steps.push_back(step);
+      arguments.push_back(TRY(with_context(
+          bind_argument(kernel.arguments[i], call.places[i], of_kernel, step, to.times), "argument {}", i)));
+    }
     if (!has_elements(arguments.back())) return {};
+    // An output that moves must stay in its tensor, which limits the runs.
+    if (to.times > max_times_in_place && to.steps.back() == 0)
+      return fail("it runs {} times, and its output does not move", to.times);
     if (call.needs_elements && !std::ranges::all_of(arguments, has_elements))
       return fail("an axis whose largest or least element it looks for is empty");
     for (BufferPlan& argument : arguments) TRY(give_elements(argument));

@@ -60,6 +60,8 @@ struct OpenCall {
   std::string_view label;  // in the blob
   std::vector<OpenIndexCheck> checks;
   bool needs_elements = false;  // whether an empty input is an error if the output is not empty
+  uint32_t times = 0;           // number of an expression: number of runs
+  std::vector<uint32_t> steps;  // numbers of expressions: bytes between runs; none in a call that runs once
 };
 
 /// Contents of a blob: all numbers in it are checked, but not what they give for the sizes of a run.

@@ -26,7 +26,7 @@ uint64_t count_operations(const Graph& graph, const Call& call) {
   const Kernel& kernel = call.kernel;
   if (kernel.form == Form::recurrence) {
     const RecurrenceSizes sizes = recurrence_sizes(kernel.body, kernel.body.node(kernel.anchor));
-    return 2 * static_cast<uint64_t>(sizes.batch * sizes.gates * sizes.hidden * sizes.hidden);
+    return 2 * static_cast<uint64_t>(sizes.batch.number() * sizes.gates * sizes.hidden * sizes.hidden);
   }
   uint64_t operations = 0;
   for (NodeId node : call.nodes) {
@@ -82,7 +82,7 @@ std::string print_algorithm(const Call& call) {
   if (kernel.form == Form::contraction) return print_contraction(kernel);
   if (kernel.form == Form::attention)
     return fmt::format("attention, {} rows at a time", kernel.attention().schedule.rows);
-  const std::string times = call.times == 1 ? "" : fmt::format(", {} times", call.times.number());
+  const std::string times = call.times == 1 ? "" : fmt::format(", {} times", call.times.print());
   return fmt::format("{}{}{}", name_of(kernel.form), times, kernel.in_place ? ", in place" : "");
 }
 
@@ -92,7 +92,7 @@ Shape weights_shape(const Layouts& layouts, const Call& call) {
 }
 
 KernelNote describe_kernel(const Layouts& layouts, const Call& call) {
-  const bool is_open = call.kernel.symbols > 0;
+  const bool is_open = call.kernel.symbols > 0 || !call.times.is_number();
   const auto times = is_open ? 0 : static_cast<uint64_t>(call.times.number());
   const ValueType& output = layouts.graph.value(call.output).type;
   return {.nodes = list_sources(layouts.graph, call),

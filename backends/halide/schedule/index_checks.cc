@@ -8,7 +8,10 @@ namespace {
 /// Returns the limits along an axis; negative indices count from the end.
 IndexLimits along(const Dim& size) { return {Dim(0) - size, size - Dim(1)}; }
 
-/// Returns the limits of the elements of input 1; none if it has no indices, or any is valid.
+/// Returns the input of a movement that may have indices.
+ValueId indices_of(const Node& node) { return node.inputs[op_of(node) == CoreOp::sequence_mask ? 0 : 1]; }
+
+/// Returns the limits of the elements of that input; none if it has no indices, or any is valid.
 std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
   const auto size = [&](int64_t axis) { return sizes_of(body, node.inputs[0])[static_cast<size_t>(axis)]; };
   switch (op_of(node)) {
@@ -24,6 +27,8 @@ std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
     }
     case CoreOp::reverse_sequence:
       return {{0, size(attributes_of<ReverseSequenceAttributes>(node).time_axis)}};
+    case CoreOp::sequence_mask:
+      return {{0, sizes_of(body, node.outputs[0])[0]}};
     default:
       return {};
   }
@@ -50,7 +55,7 @@ std::vector<IndexCheck> index_checks(const Kernel& kernel, const std::vector<con
   const Node& node = kernel.body.node(kernel.anchor);
   std::vector<IndexLimits> limits = limits_of(kernel.body, node);
   if (limits.empty()) return {};
-  const auto at = std::ranges::find(kernel.body.inputs, node.inputs[1]);
+  const auto at = std::ranges::find(kernel.body.inputs, indices_of(node));
   INTARSIA_CHECK(at != kernel.body.inputs.end());  // fusion puts nothing before a movement
   const auto input = static_cast<size_t>(at - kernel.body.inputs.begin());
   if (constants[input] != nullptr && are_valid(*constants[input], limits)) return {};

@@ -22,6 +22,16 @@ namespace {
 
 namespace open = halide::open;
 
+constexpr const char* sequences = R"(graph "sequences" opsets {"": 18}
+input %x : f32[s,b,3]
+input %l : i32[b]
+input %h0 : f32[2,b,5]
+input %w : f32[2,15,3]
+input %wr : f32[2,15,5]
+%y, %h = GRU(%x, %w, %wr, _, %l, %h0) {hidden_size=5, direction="bidirectional"}
+output %y
+output %h)";
+
 constexpr const char* open_texts[] = {R"(graph "heads" opsets {"": 18}
 input %x : f32[b,s,24]
 input %z : f32[s,24]
@@ -45,7 +55,8 @@ input %i : i64[s,2]
 %t = Transpose(%n) {perm=[1,0]}
 %c = Concat(%t, %t) {axis=0}
 output %c
-output %y)"};
+output %y)",
+                                      sequences};
 
 class EditedOpenTest : public testing::TestWithParam<const char*> {
  protected:
@@ -102,6 +113,8 @@ class EditedOpenTest : public testing::TestWithParam<const char*> {
       Tensor tensor = random_tensor(graph_.value(id).type.dtype, shape_of(id), 3);
       if (tensor.dtype() == DType::i64)
         for (int64_t& index : tensor.as<int64_t>()) index = 0;
+      if (tensor.dtype() == DType::i32)
+        for (int32_t& length : tensor.as<int32_t>()) length = static_cast<int32_t>(s / 2);
       inputs.push_back({copy_between_guards(tensor.view(), memory), {}});
     }
     for (ValueId id : graph_.outputs)
@@ -124,7 +137,7 @@ class OpenPlanEditor {
     auto& call = *plan.calls[pick(plan.calls.size())];
     auto& kernel = *plan.kernels[pick(plan.kernels.size())];
     auto& other = *plan.kernels[pick(plan.kernels.size())];
-    switch (pick(12)) {
+    switch (pick(13)) {
       case 0:
         std::swap(kernel.symbol, other.symbol);
         return "symbols swapped";
@@ -160,6 +173,9 @@ class OpenPlanEditor {
       case 10:
         change_symbol(*plan.symbols[pick(plan.symbols.size())]);
         return "another way to find a size";
+      case 11:
+        change_repeats(call, plan.sizes.size());
+        return "other runs";
       default:
         change_rest(plan, call);
         return "something else";
@@ -203,6 +219,12 @@ class OpenPlanEditor {
     symbol.axis = any(3);
     if (pick(2) == 0) symbol.factor = number();
     if (pick(2) == 0) symbol.rest = number();
+  }
+
+  void change_repeats(open::CallT& call, size_t sizes) {
+    if (call.steps.empty() || pick(4) == 0) call.steps.resize(pick(call.places.size() + 2));
+    if (pick(3) == 0) call.times = any(sizes);
+    if (!call.steps.empty()) call.steps[pick(call.steps.size())] = any(sizes);
   }
 
   void change_rest(open::OpenPlanT& plan, open::CallT& call) {
@@ -255,7 +277,7 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
          plan.buffers[0] = open::Buffer(static_cast<uint32_t>(plan.sizes.size() - 1), plan.buffers[0].first(),
                                         plan.buffers[0].last());
        }},
-      {"this runtime reads 3 and 4", [](Plan& plan) { plan.version = 5; }},
+      {"this runtime reads 3 to 5", [](Plan& plan) { plan.version = 6; }},
   };
   for (const auto& one : cases) {
     Plan edited = plan();
@@ -265,6 +287,53 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Halide, EditedOpenTest, testing::ValuesIn(open_texts));
+
+class EditedSequencesTest : public EditedOpenTest {};
+
+/// Adds an expression that is a number, and returns its number among all.
+uint32_t add_size(open::OpenPlanT& plan, int64_t number) {
+  auto size = std::make_unique<open::SizeT>();
+  size->ops = {0}, size->operands = {number};
+  plan.sizes.push_back(std::move(size));
+  return static_cast<uint32_t>(plan.sizes.size() - 1);
+}
+
+TEST_P(EditedSequencesTest, RunsOfAStepAreRefusedWithAReason) {
+  using Plan = open::OpenPlanT;
+  using Call = open::CallT;
+  const struct {
+    const char* wanted;
+    std::function<void(Plan& plan, Call& call)> edit;
+  } cases[] = {
+      {"1 steps for a kernel of", [](Plan&, Call& call) { call.steps.resize(1); }},
+      {"damaged", [](Plan& plan, Call& call) { call.times = static_cast<uint32_t>(plan.sizes.size()); }},
+      {"damaged", [](Plan& plan, Call& call) { call.steps[0] = static_cast<uint32_t>(plan.sizes.size()); }},
+      {"leave their tensor", [](Plan& plan, Call& call) { call.times = add_size(plan, 1000); }},
+      {"leave their tensor",
+       [](Plan& plan, Call& call) {
+         call.times = add_size(plan, 2);
+         call.steps.back() = add_size(plan, -4096);
+       }},
+      {"between elements", [](Plan& plan, Call& call) { call.steps.back() = add_size(plan, 2); }},
+      {"a size of -1", [](Plan& plan, Call& call) { call.times = add_size(plan, -1); }},
+      {"runs are too many", [](Plan& plan, Call& call) { call.times = add_size(plan, int64_t{1} << 40); }},
+      {"its output does not move",
+       [](Plan& plan, Call& call) {
+         call.times = add_size(plan, 65);
+         call.steps.assign(call.steps.size(), add_size(plan, 0));
+       }},
+  };
+  for (const auto& one : cases) {
+    Plan edited = plan();
+    const auto step =
+        std::ranges::find_if(edited.calls, [](const auto& call) { return !call->steps.empty(); });
+    ASSERT_NE(step, edited.calls.end());
+    one.edit(edited, **step);
+    expect_refused_with(use(edited), one.wanted);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Halide, EditedSequencesTest, testing::Values(sequences));
 
 }  // namespace
 }  // namespace intarsia::test

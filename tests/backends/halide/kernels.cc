@@ -337,8 +337,7 @@ TEST(HalideRecurrent, RefusalsSayWhy) {
       {"%y = LSTM(%x, %w, %wr, _, _, _, _, %wp) {hidden_size=5}", "LSTM with peepholes"},
       {"%y = LSTM(%x, %w, %wr) {hidden_size=5, activations=[\"Sigmoid\",\"Tanh\",\"Relu\"]}",
        "activation Relu in place of Tanh"},
-      {"%y = LSTM(%x, %w, %wr, _, %short) {hidden_size=5}", "shorter than the 7 steps"},
-      {"%y = LSTM(%x, %w, %wr, _, %lengths) {hidden_size=5}", "input 4 not known at compile time"},
+      {"%y = LSTM(%x, %w, %wr, _, %short) {hidden_size=5}", "i64[1] as input 4, want i32[2]"},
       {"%y = LSTM(%x, %w, %r) {hidden_size=5}", "input 2 is not known at compile time"},
       {"%y = LSTM(%x, %wd, %wdr) {hidden_size=5}", "LSTM wants f32 of rank 3 as input 1"},
   };
@@ -346,13 +345,12 @@ TEST(HalideRecurrent, RefusalsSayWhy) {
     const Result<Graph> graph = make_graph(fmt::format(R"(graph "refused" opsets {{"": 17}}
 input %x : f32[7,2,3]
 input %r : f32[1,20,5]
-input %lengths : i32[2]
 input %w : f32[1,20,3]
 input %wr : f32[1,20,5]
 input %wp : f32[1,15]
 input %wd : f64[1,20,3]
 input %wdr : f64[1,20,5]
-const %short : i32[2] = {{7,6}}
+const %short : i64[1] = {{7}}
 {}
 output %y)",
                                                        refusal.node));

@@ -2,15 +2,15 @@
 // with sizes of nothing, of one, of tiles and vectors and one off, between guard pages.
 //
 // Covers: backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_kernel.cc
-// build_movement.cc build_pointwise.cc build_reduction.cc build_resize.cc build_window.cc
-// schedule_contraction.cc stage_input.cc
+// build_movement.cc build_pointwise.cc build_recurrence.cc build_reduction.cc build_resize.cc build_scan.cc
+// build_window.cc schedule_contraction.cc stage_input.cc
 // backends/halide/canonicalize/ canonicalize.cc canonicalize_contraction.cc canonicalize_movement.cc
-// canonicalize_resize.cc canonicalize_window.cc rewriter.cc
+// canonicalize_recurrent.cc canonicalize_resize.cc canonicalize_window.cc rewriter.cc
 // backends/halide/core/ core_attributes.cc size_texts.cc
 // backends/halide/emit/ encode_open_plan.cc kernel_message.cc
 // backends/halide/memory/ plan_memory.cc verify_memory.cc
 // backends/halide/runtime/ load_open_region.cc open_region.cc
-// backends/halide/schedule/ kernel.cc kernel_name.cc
+// backends/halide/schedule/ index_checks.cc kernel.cc kernel_name.cc recurrence.cc
 // backends/halide/tune/ choose_schedules.cc
 #include <gtest/gtest.h>
 
@@ -288,20 +288,135 @@ const %scales : f32[4] = {1.0, 1.0, 2.0, 0.5}
     {"ResizeByCubics", R"(input %x : f32[1,3,r,c]
 const %scales : f32[4] = {1.0, 1.0, 2.0, 2.0}
 %y = Resize(%x, _, %scales) {mode="cubic", coordinate_transformation_mode="align_corners", exclude_outside=1})"},
+    {"CumSum", R"(input %x : f32[r,c]
+const %axis : i64[] = {0}
+%y = CumSum(%x, %axis))"},
+    {"CumSumBesideOpenAxes", R"(input %x : f32[r,5,c]
+const %axis : i64[] = {1}
+%s = CumSum(%x, %axis) {exclusive=1}
+%y = Neg(%s))"},
+    {"CumSumReverse", R"(input %x : i64[c,3,r]
+const %axis : i64[] = {-1}
+%y = CumSum(%x, %axis) {reverse=1})"},
+    {"CumSumReverseExclusive", R"(input %x : f32[2,r,c]
+const %axis : i64[] = {1}
+%y = CumSum(%x, %axis) {reverse=1, exclusive=1})"},
+    {"Lstm", R"(input %x : f32[r,c,3]
+input %w_small : f32[1,64,3]
+input %w_smallr : f32[1,64,16]
+input %w_smallb : f32[1,128]
+%y, %h, %k = LSTM(%x, %w_small, %w_smallr, %w_smallb) {hidden_size=16}
+output %y
+output %h
+output %k)"},
+    {"LstmReverseWithStates", R"(input %x : f32[r,c,3]
+input %h0 : f32[1,c,5]
+input %k0 : f32[1,c,5]
+input %w_small : f32[1,20,3]
+input %w_smallr : f32[1,20,5]
+%y, %h, %k = LSTM(%x, %w_small, %w_smallr, _, _, %h0, %k0) {hidden_size=5, direction="reverse"}
+output %y
+output %h
+output %k)"},
+    {"LstmOfBothDirectionsBatchFirst", R"(input %x : f32[c,r,3]
+input %k0 : f32[c,2,20]
+input %w_small : f32[2,80,3]
+input %w_smallr : f32[2,80,20]
+input %w_smallb : f32[2,160]
+%y, %h, %k = LSTM(%x, %w_small, %w_smallr, %w_smallb, _, _, %k0) {hidden_size=20, direction="bidirectional", layout=1}
+output %y
+output %h
+output %k)"},
+    {"LstmOfSequencesThatEnd", R"(input %x : f32[r,c,3]
+input %lengths : i32[c]
+input %h0 : f32[2,c,6]
+input %w_small : f32[2,24,3]
+input %w_smallr : f32[2,24,6]
+%y, %h, %k = LSTM(%x, %w_small, %w_smallr, _, %lengths, %h0) {hidden_size=6, direction="bidirectional"}
+output %y
+output %h
+output %k)"},
+    {"LstmOfOpenLength", R"(input %x : f32[r,2,4]
+input %w_small : f32[1,128,4]
+input %w_smallr : f32[1,128,32]
+input %wk0 : f32[1,2,32]
+%y, %h = LSTM(%x, %w_small, %w_smallr, _, _, _, %wk0) {hidden_size=32}
+output %y
+output %h)"},
+    {"LstmOfOpenBatch", R"(input %x : f32[3,c,4]
+input %w_small : f32[1,512,4]
+input %w_smallr : f32[1,512,128]
+_, %h = LSTM(%x, %w_small, %w_smallr) {hidden_size=128}
+output %h)"},
+    {"LstmWithoutLastStates", R"(input %x : f32[r,c,4]
+input %w_small : f32[1,64,4]
+input %w_smallr : f32[1,64,16]
+%a = LSTM(%x, %w_small, %w_smallr) {hidden_size=16}
+const %axis : i64[1] = {1}
+%s = Squeeze(%a, %axis)
+%y = Relu(%s))"},
+    {"Gru", R"(input %x : f32[r,c,3]
+input %w_small : f32[1,96,3]
+input %w_smallr : f32[1,96,32]
+input %w_smallb : f32[1,192]
+%y, %h = GRU(%x, %w_small, %w_smallr, %w_smallb) {hidden_size=32, linear_before_reset=1}
+output %y
+output %h)"},
+    {"GruThatResetsBefore", R"(input %x : f32[r,c,3]
+input %h0 : f32[2,c,20]
+input %w_small : f32[2,60,3]
+input %w_smallr : f32[2,60,20]
+%y, %h = GRU(%x, %w_small, %w_smallr, _, _, %h0) {hidden_size=20, direction="bidirectional"}
+output %y
+output %h)"},
+    {"GruOfOpenBatch", R"(input %x : f32[2,c,4]
+input %w_small : f32[1,576,4]
+input %w_smallr : f32[1,576,192]
+%y, %h = GRU(%x, %w_small, %w_smallr) {hidden_size=192}
+output %y
+output %h)"},
+    {"GruOfSequencesThatEnd", R"(input %x : f32[c,r,3]
+input %lengths : i32[c]
+input %w_small : f32[1,48,3]
+input %w_smallr : f32[1,48,16]
+%y, %h = GRU(%x, %w_small, %w_smallr, _, %lengths) {hidden_size=16, direction="reverse", layout=1}
+output %y
+output %h)"},
+    {"Rnn", R"(input %x : f32[r,c,3]
+input %w_small : f32[1,16,3]
+input %w_smallr : f32[1,16,16]
+%y, %h = RNN(%x, %w_small, %w_smallr) {hidden_size=16, direction="reverse"}
+output %y
+output %h)"},
+    {"RnnOfSequencesThatEnd", R"(input %x : f32[r,c,3]
+input %lengths : i32[c]
+input %h0 : f32[1,c,7]
+input %w_small : f32[1,7,3]
+input %w_smallr : f32[1,7,7]
+%y, %h = RNN(%x, %w_small, %w_smallr, _, %lengths, %h0) {hidden_size=7, activations=["Relu"]}
+output %y
+output %h)"},
 };
 
 /// Returns a graph with these sizes, or with open ones.
 Result<Graph> graph_of(const char* nodes, const std::string& rows, const std::string& columns) {
   std::string text = std::regex_replace(nodes, std::regex("\\br\\b(?=[,\\]])"), rows);
   text = std::regex_replace(text, std::regex("\\bc\\b(?=[,\\]])"), columns);
-  return make_graph("graph \"g\" opsets {\"\": 17}\n" + text + "\noutput %y\n");
+  if (!text.contains("output %")) text += "\noutput %y";
+  return make_graph("graph \"g\" opsets {\"\": 17}\n" + text + "\n");
 }
 
-std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
+/// Returns random inputs; lengths of sequences are at most `steps`.
+std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed, int64_t steps) {
   std::vector<Tensor> inputs;
   for (ValueId input : graph.inputs) {
-    const ValueType& type = graph.value(input).type;
-    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), ++seed));
+    const auto& [dtype, shape] =
+        std::pair{graph.value(input).type.dtype, graph.value(input).type.fixed_shape()};
+    inputs.push_back(random_tensor(dtype, *shape, ++seed));
+    if (graph.value(input).name != "lengths") continue;
+    std::mt19937_64 random(seed);
+    for (int32_t& length : inputs.back().as<int32_t>())
+      length = static_cast<int32_t>(random() % static_cast<uint64_t>(steps + 1));
   }
   return inputs;
 }
@@ -312,7 +427,7 @@ class OpenKernels : public testing::TestWithParam<Case> {
     SCOPED_TRACE(fmt::format("{} rows, {} columns", rows, columns));
     const Result<Graph> fixed = graph_of(GetParam().text, std::to_string(rows), std::to_string(columns));
     if (!fixed) return;  // a window does not fit into the tensor
-    const std::vector<Tensor> inputs = random_inputs(*fixed, 10);
+    const std::vector<Tensor> inputs = random_inputs(*fixed, 10, rows);
     const auto want = run_reference(*fixed, inputs);
     if (!want) {
       EXPECT_FALSE(region.run_guarded(inputs, true, {Shape{rows}}, threads)) << want.error().message;
@@ -340,6 +455,32 @@ TEST_P(OpenKernels, AgreeWithReferenceAtAllSizes) {
     std::mt19937 random(static_cast<uint32_t>(threads));
     for (size_t i = 0; i < std::size(sizes) * rounds(); ++i)
       expect_right(**region, sizes[i % std::size(sizes)], sizes[random() % std::size(sizes)], &team);
+  }
+}
+
+TEST(OpenRecurrences, LengthsBeyondTheStepsAreAnError) {
+  const Result<Graph> open = make_graph(R"(graph "g" opsets {"": 17}
+input %x : f32[r,c,3]
+input %lengths : i32[c]
+input %w : f32[1,7,3]
+input %wr : f32[1,7,7]
+%y = RNN(%x, %w, %wr, _, %lengths) {hidden_size=7}
+output %y
+)");
+  ASSERT_TRUE(open) << open.error().message;
+  const auto region = LoadedRegion::make(*open, {1, "native", {}}, {});
+  ASSERT_TRUE(region) << region.error().message;
+  const auto run = [&](int32_t length) {
+    Tensor lengths(DType::i32, {2});
+    lengths.as<int32_t>()[0] = 1, lengths.as<int32_t>()[1] = length;
+    return (*region)->run_guarded({random_tensor(DType::f32, {4, 2, 3}, 1), lengths}, true, {{4, 1, 2, 7}});
+  };
+  EXPECT_TRUE(run(0));
+  EXPECT_TRUE(run(4));
+  for (int32_t length : {-1, 5}) {
+    const auto got = run(length);
+    ASSERT_FALSE(got);
+    EXPECT_NE(got.error().message.find("is out of range 0 to 4"), std::string::npos) << got.error().message;
   }
 }
 
