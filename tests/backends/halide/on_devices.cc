@@ -1,5 +1,6 @@
-// Kernels of the halide backend, of every kind, on an OpenCL device against the reference kernels, with
-// values at odd elements of the device's memory. Skipped where there is no device.
+// Kernels of the halide backend, of every kind, on the first OpenCL and the first CUDA device of the machine,
+// each against the reference kernels, with values at odd elements of the device's memory. Skipped where there
+// is neither.
 //
 // Covers: backends/halide/build/ run_tiles.cc
 #include <fmt/ranges.h>
@@ -9,12 +10,45 @@
 
 #include "backends/halide/target.h"
 #include "device/by_name/devices.h"
-#include "device/opencl/devices.h"
 #include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
 
 namespace intarsia::test {
 namespace {
+
+using halide::KernelDevice;
+
+/// Device of this machine and a form of kernels that it runs.
+struct Runner {
+  std::string name;
+  std::shared_ptr<Executor> device;
+  KernelDevice kernels;
+};
+
+/// Returns what can run kernels here. An OpenCL device runs those for processors and those for GPUs.
+std::vector<Runner> find_runners() {
+  std::vector<Runner> runners;
+  const auto add = [&](const char* name, std::initializer_list<KernelDevice> forms) {
+    if (const auto device = make_device(name))
+      for (KernelDevice form : forms) runners.push_back({name, *device, form});
+  };
+  add("opencl:0", {KernelDevice::opencl, KernelDevice::opencl_gpu});
+  add("cuda:0", {KernelDevice::cuda});
+  return runners;
+}
+
+class HalideOnDevices : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (runners_.empty()) GTEST_SKIP() << "no OpenCL and no CUDA device";
+  }
+
+  const std::vector<Runner> runners_ = find_runners();
+};
+
+std::string describe(const Runner& runner) {
+  return fmt::format("kernels of form {} on {}", static_cast<int>(runner.kernels), runner.name);
+}
 
 /// Returns why a device with or without f64 cannot run the graph; empty if it can.
 std::string refusal(const Graph& graph, bool has_f64) {
@@ -26,11 +60,9 @@ std::string refusal(const Graph& graph, bool has_f64) {
   return {};
 }
 
-class HalideOpencl : public testing::TestWithParam<Case> {};
+class HalideCasesOnDevices : public HalideOnDevices, public testing::WithParamInterface<Case> {};
 
-TEST_P(HalideOpencl, AgreesWithReference) {
-  const auto device = make_device("opencl:0");
-  if (!device) GTEST_SKIP() << device.error().message;
+TEST_P(HalideCasesOnDevices, AgreeWithReference) {
   const Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + GetParam().text);
   ASSERT_TRUE(graph) << graph.error().message;
   ASSERT_EQ(refusal(*graph, true), "");
@@ -39,7 +71,6 @@ TEST_P(HalideOpencl, AgreesWithReference) {
   if (wants_f64) {
     EXPECT_EQ(refusal(*graph, false), "f64, which 'opencl:0' does not have");
   }
-  if (wants_f64 && !opencl_devices()->front().has_f64) GTEST_SKIP() << "the device has no f64";
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < graph->inputs.size(); ++i) {
     const ValueType& type = graph->value(graph->inputs[i]).type;
@@ -47,9 +78,10 @@ TEST_P(HalideOpencl, AgreesWithReference) {
   }
   const auto want = run_reference(*graph, inputs);
   ASSERT_TRUE(want) << want.error().message;
-  for (auto kernels : {halide::KernelDevice::opencl, halide::KernelDevice::opencl_gpu}) {
-    SCOPED_TRACE(kernels == halide::KernelDevice::opencl ? "as for a processor" : "as for a GPU");
-    const auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, {}, *device, kernels);
+  for (const Runner& runner : runners_) {
+    SCOPED_TRACE(describe(runner));
+    if (wants_f64 && !device_features(runner.name).has_f64) continue;
+    const auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, {}, runner.device, runner.kernels);
     ASSERT_TRUE(loaded) << loaded.error().message;
     const auto got = (*loaded)->run_on_device(inputs);
     ASSERT_TRUE(got) << got.error().message;
@@ -59,10 +91,21 @@ TEST_P(HalideOpencl, AgreesWithReference) {
   }
 }
 
+/// Compares the only output of the graph, for an input of random numbers.
+void check_on(const Runner& runner, const Graph& graph, const Shape& shape, const CompileOptions& options,
+              double relative, double absolute) {
+  SCOPED_TRACE(describe(runner));
+  const std::vector<Tensor> inputs{random_tensor(DType::f32, shape, 1)};
+  const auto loaded = LoadedRegion::make(graph, options, {}, runner.device, runner.kernels);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto got = (*loaded)->run_on_device(inputs), want = run_reference(graph, inputs);
+  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_TRUE(want) << want.error().message;
+  EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), relative, absolute), "");
+}
+
 /// Checks groups of work items that share the weights of a panel; the last group is not full.
-TEST(HalideOpenclGroups, ShareWeights) {
-  const auto device = make_device("opencl:0");
-  if (!device) GTEST_SKIP() << device.error().message;
+TEST_F(HalideOnDevices, GroupsShareWeights) {
   const struct {
     Shape x, w;
     const char* attributes;
@@ -76,38 +119,30 @@ TEST(HalideOpenclGroups, ShareWeights) {
                     "%c = Conv(%x, %w) {}\n%y = Relu(%c)\noutput %y",
                     fmt::join(x, ","), fmt::join(w, ","), attributes));
     ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs{random_tensor(DType::f32, x, 1)};
-    const auto loaded =
-        LoadedRegion::make(*graph, {1, "native", true}, {}, *device, halide::KernelDevice::opencl_gpu);
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    const auto got = (*loaded)->run_on_device(inputs), want = run_reference(*graph, inputs);
-    ASSERT_TRUE(got && want);
-    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "");
+    for (const Runner& runner : runners_)
+      if (runner.kernels != KernelDevice::opencl)
+        check_on(runner, *graph, x, {1, "native", true}, 1e-3, 1e-5);
   }
 }
 
 /// Checks rows that are longer than a work item has room for.
-TEST(HalideOpenclLimits, LongRowsAndScans) {
-  const auto device = make_device("opencl:0");
-  if (!device) GTEST_SKIP() << device.error().message;
+TEST_F(HalideOnDevices, LongRowsAndScans) {
   for (const char* operators :
        {"%y = LayerNormalization(%x, %w)", "%y = Softmax(%x) {axis=1}", "%y = ReduceMean(%x, %axis)",
         "%s = CumSum(%x, %axis)\n%y = Relu(%s)", "%y = CumSum(%x, %axis) {reverse=1, exclusive=1}"}) {
+    SCOPED_TRACE(operators);
     const auto graph = make_graph(
         fmt::format("graph \"long\" opsets {{\"\": 18}}\ninput %x : f32[2,70001]\ninput %w : f32[70001]\n"
                     "const %axis : i64[1] = {{1}}\n{}\noutput %y",
                     operators));
     ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs{random_tensor(DType::f32, {2, 70001}, 1)};
-    const auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, {}, *device);
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    const auto got = (*loaded)->run_on_device(inputs), want = run_reference(*graph, inputs);
-    ASSERT_TRUE(got && want);
-    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-3, 1e-4), "") << operators;
+    for (const Runner& runner : runners_)
+      if (runner.kernels != KernelDevice::opencl_gpu)
+        check_on(runner, *graph, {2, 70001}, {1, "native", {}}, 1e-3, 1e-4);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, HalideOpencl, testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(Cases, HalideCasesOnDevices, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
