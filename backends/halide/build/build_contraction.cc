@@ -54,6 +54,7 @@ class ContractionBuilder {
     p.group = group;
     p.channels = channels;
     p.panels = ceil_div(channels, p.tile.panel);
+    p.lanes_apart = b_.isa().runs_groups() && p.tile.exact;
     p.depth = depth_ * group;
     p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
@@ -74,50 +75,16 @@ class ContractionBuilder {
 
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
-    if (shares_weights()) return shared_weight(from, r);
     if (b_.kernel().contraction().packing.panel > 0) {
-      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
+      const bool in_one = parts_.lanes_apart;
+      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), in_one ? Expr(0) : panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
       at.push_back(r[0]);
-      at.push_back(parts_.ci);
+      at.push_back(in_one ? channel() : Expr(parts_.ci));
       return from.at(at);
     }
     if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
-  }
-
-  /// Checks whether the items of a group, which all work on one panel, read its weights from the group's
-  /// memory: the weights are few enough, and there are pixels for a whole group.
-  bool shares_weights() const {
-    constexpr int64_t most_bytes = 16 << 10;  // lets a multiprocessor hold a dozen groups
-    const ContractionParts& p = parts_;
-    const int items = b_.isa().group_items;
-    if (items == 1 || b_.kernel().contraction().packing.panel == 0 || !p.tile.exact) return false;
-    const Shape pixels = fixed_sizes(p.pixel_extents);
-    const int64_t width = pixels.back();
-    const int64_t tiles = element_count(pixels) / width * ((width + p.tile.pixels - 1) / p.tile.pixels);
-    return tiles >= items &&
-           depth_.number() * p.taps * p.tile.panel * b_.type(node_.inputs[1]).bytes() <= most_bytes;
-  }
-
-  Expr shared_weight(const Operand& from, const RDom& r) {
-    const Var c("c");
-    const std::vector<Var> taps = make_vars(kernel_.size(), "k");
-    std::vector<Var> index{parts_.ci, c};
-    index.insert(index.end(), taps.begin(), taps.end());
-    index.push_back(parts_.co);
-    if (parts_.group > 1) index.push_back(parts_.g);
-    Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), parts_.co};
-    at.insert(at.end(), taps.begin(), taps.end());
-    at.push_back(c);
-    at.push_back(parts_.ci);
-    parts_.shared = Func("group_weights");
-    parts_.shared(index) = from.at(at);
-    Exprs use{parts_.ci, r[0]};
-    for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
-    use.push_back(parts_.co);
-    if (parts_.group > 1) use.push_back(parts_.g);
-    return parts_.shared(use);
   }
 
   /// Reads weights that are computed at run time, without a copy.
@@ -133,7 +100,10 @@ class ContractionBuilder {
   Expr panel() const { return parts_.has_panels() ? Expr(parts_.co) : Expr(0); }
 
   /// Returns the channel within its group that acc's arguments name.
-  Expr channel() const { return panel() * as_int(parts_.tile.panel) + parts_.ci; }
+  Expr channel() const {
+    if (parts_.lanes_apart) return parts_.ci * b_.size(parts_.panels) + parts_.co;
+    return panel() * as_int(parts_.tile.panel) + parts_.ci;
+  }
 
   /// Packs weights that are computed at run time, and reads the packed ones.
   Expr staged_conv_weight(const RDom& r) {
@@ -213,7 +183,7 @@ class ContractionBuilder {
   /// channel) where panels do not divide it, so that no index needs a division.
   BuiltKernel finish() {
     ContractionParts& p = parts_;
-    Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);
+    Expr channel = p.tile.exact ? this->channel() : Expr(p.channel);
     Exprs from = to_exprs(p.inner_first());
     if (!p.tile.exact) from[0] = p.channel;
     if (!p.tile.exact && p.has_panels()) {
@@ -239,10 +209,10 @@ class ContractionBuilder {
     for (size_t i = 0; i < p.batch.size(); ++i) push(from.shape[i], from.strides[i]);
     const Dim& step = from.strides[channel];
     if (p.group > 1) push(p.group, step * p.channels);
-    if (p.tile.exact) push(p.panels, step * p.tile.panel);
+    if (p.tile.exact) push(p.panels, p.lanes_apart ? step : step * p.tile.panel);
     for (size_t i = 0; i < p.pixels.size(); ++i)
       push(p.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
-    push(p.tile.exact ? Dim(p.tile.panel) : p.channels, step);
+    push(p.tile.exact ? Dim(p.tile.panel) : p.channels, p.lanes_apart ? step * p.panels : step);
     return to;
   }
 

@@ -87,9 +87,10 @@ class ReductionBuilder {
   }
 
   /// Checks whether values that are needed more than once of each element stay in a buffer. A work item has
-  /// no room for a long row, and computes them again.
+  /// no room for a long row, and computes them again. A GPU sets memory aside for all items that it can run,
+  /// some hundred thousand.
   bool keeps_rows() const {
-    constexpr int64_t longest = 65536;
+    const int64_t longest = b_.isa().runs_groups() ? 64 : 65536;
     int64_t elements = 1;
     for (size_t axis : reduced_axes_) elements *= typical(full_[axis]);
     return b_.mapping() == Mapping::loops || elements <= longest;

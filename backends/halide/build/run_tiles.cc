@@ -28,18 +28,6 @@ Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vec
   return item;
 }
 
-GroupLoops make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& shared_by,
-                       const std::vector<Var>& others) {
-  const Var task = fuse_all(stage, shared_by, "task"),
-            rest = fuse_all(stage, builder.output_vars(others), "rest");
-  Var part("part"), group("group"), item("item");
-  stage.split(task, part, item, builder.isa().group_items, Halide::TailStrategy::GuardWithIf)
-      .fuse(part, rest, group)
-      .gpu_blocks(group)
-      .gpu_threads(item);
-  return {group, item};
-}
-
 Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, const std::vector<Var>& outer) {
   if (builder.mapping() == Mapping::tile_per_item) return {out, make_items(builder, out, outer)};
   return outer.empty() ? Halide::LoopLevel::root() : Halide::LoopLevel(out, outer[0]);

@@ -9,14 +9,6 @@ namespace intarsia::halide {
 /// lists the innermost loop first, without those that stay inside a work item.
 Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer);
 
-struct GroupLoops {
-  Var group, item;
-};
-/// Makes work items in groups whose items differ in the loops `shared_by` alone, and have all of `others` in
-/// common.
-GroupLoops make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& shared_by,
-                       const std::vector<Var>& others);
-
 /// Leaves the output's loops outside of a tile as loops or turns them into work items. `outer` lists them in
 /// the order that they have, the innermost first. Returns the level at which what only this tile needs is
 /// computed.

@@ -10,6 +10,9 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
+/// Steps of a work item's reduction whose loads are on their way at the same time.
+constexpr int steps_at_once = 4;
+
 void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.lanes > 1) stage.vectorize(p.ci, as_int(p.tile.lanes));
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
@@ -22,6 +25,13 @@ void schedule_accumulators(ContractionParts& p) {
   p.acc.unroll(x);
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
+  if (p.lanes_apart && p.depth.is_number() && p.depth.number() / p.group % steps_at_once == 0) {
+    const RVar steps("steps"), step("step");
+    p.acc.update().split(p.reduction[0], steps, step, steps_at_once);
+    order[2] = step;
+    order.insert(order.begin() + 3, steps);
+    p.acc.update().unroll(step);
+  }
   p.acc.update().reorder(order);
   vectorize_lanes(p.acc.update(), p);
   p.acc.update().unroll(x);
@@ -211,31 +221,13 @@ class ContractionLoops {
   int64_t blocks_ = 1;
 };
 
-/// Schedules the copy of a panel's weights into a group's memory: all items of the group copy, then wait for
-/// each other.
-void share_weights(ContractionParts& p, const GroupLoops& loops, int items) {
-  const std::vector<Var> args = p.shared.args();
-  const size_t of_panel = args.size() - (p.group > 1 ? 2 : 1);
-  Var element = args[0];
-  for (size_t i = 1; i < of_panel; ++i) {
-    const Var fused(fmt::format("element{}", i));
-    p.shared.fuse(element, args[i], fused);
-    element = fused;
-  }
-  Var round("round"), copier("copier");
-  p.shared.compute_at(p.out, loops.group)
-      .store_in(Halide::MemoryType::GPUShared)
-      .split(element, round, copier, items, TailStrategy::GuardWithIf)
-      .gpu_threads(copier);
-}
-
 void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   const Var x = p.pixels.back(), xo("xo"), xi("xi");
   if (!p.tile.exact) p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
   p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
   std::vector<Var> outer{xo};
   outer.insert(outer.end(), std::next(p.pixels.rbegin()), p.pixels.rend());
-  outer.push_back(p.co);
+  outer.insert(p.lanes_apart ? outer.begin() : outer.end(), p.co);
   if (p.group > 1) outer.push_back(p.g);
   outer.insert(outer.end(), p.batch.rbegin(), p.batch.rend());
   std::vector<VarOrRVar> order{p.ci, xi};
@@ -243,15 +235,7 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   p.out.reorder(order);
   vectorize_lanes(p.out, p);
   p.out.unroll(xi);
-  if (p.shared.defined()) {
-    const auto pixels = static_cast<std::ptrdiff_t>(p.pixels.size());
-    const GroupLoops loops = make_groups(builder, p.out, {outer.begin(), outer.begin() + pixels},
-                                         {outer.begin() + pixels, outer.end()});
-    p.acc.compute_at(p.out, loops.item);
-    share_weights(p, loops, builder.isa().group_items);
-  } else {
-    p.acc.compute_at(run_tiles(builder, p.out, outer));
-  }
+  p.acc.compute_at(run_tiles(builder, p.out, outer));
   schedule_accumulators(p);
 }
 

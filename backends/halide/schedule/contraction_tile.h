@@ -38,6 +38,7 @@ struct PixelRow {
   int64_t pixel_bytes = 0;  // input bytes of a pixel
   int64_t block_bytes = 0;  // limit of a block's input
   int threads = 1;
+  int64_t rows = 1;  // such rows, over all other axes; only used where groups run side by side
 
   RowBlocks tile_blocks(int64_t pixels) const;
   /// Returns the number of tiles that are computed, including repeated ones.
