@@ -19,10 +19,14 @@ class ContractionBuilder {
   BuiltKernel build() {
     set_sizes();
     Func acc("acc");
-    std::vector<Var> index = parts_.inner_first();
-    acc(index) = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
+    const std::vector<Var> index = parts_.inner_first();
+    const Expr zero = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
     RDom r(reduction_domain(), "r");
-    acc(index) += weight(r) * input(r);
+    acc(index) = zero;
+    if (parts_.slices.slices == 1)
+      acc(index) += weight(r) * input(r);
+    else
+      sum_slices(acc, index, zero, r);
     parts_.acc = acc;
     parts_.reduction = r;
     return finish();
@@ -59,14 +63,46 @@ class ContractionBuilder {
     p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
     for (int64_t taps : kernel_) p.taps *= taps;
+    if (p.lanes_apart) p.slices = choose_slices();
     p.name_vars();
+  }
+
+  TileSlices choose_slices() const {
+    const ContractionParts& p = parts_;
+    const int64_t width = p.pixel_extents.back().number();
+    const int64_t pixels = element_count(fixed_sizes(p.pixel_extents));
+    const int64_t rows =
+        element_count(fixed_sizes(p.batch_extents)) * p.group * pixels / std::max<int64_t>(width, 1);
+    return slice_tile(p.tile, p.channels.number(), {.width = width, .rows = rows, .depth = depth_.number()});
+  }
+
+  void sum_slices(Func acc, const std::vector<Var>& index, const Expr& zero, const RDom& r) {
+    std::vector<Var> sliced = index;
+    sliced.push_back(parts_.slice);
+    Func sum("slice_sum"), sums("slice_sums");
+    sum(sliced) = zero;
+    sum(sliced) += weight(r) * input(r);
+    sums(sliced) = sum(sliced);
+    const RDom all(0, as_int(parts_.slices.slices), "all");
+    Exprs at = to_exprs(index);
+    at.emplace_back(all);
+    acc(index) += sums(at);
+    parts_.slice_sum = sum;
+    parts_.slice_sums = sums;
   }
 
   /// Returns the reduction's domain: channels innermost, then the taps from the last axis to the first.
   Halide::Region reduction_domain() const {
-    Halide::Region region{{0, b_.size(depth_)}};
+    const int64_t slices = parts_.slices.slices;
+    Halide::Region region{{0, slices == 1 ? b_.size(depth_) : as_int(depth_.number() / slices)}};
     for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
     return region;
+  }
+
+  /// Returns the input channel, within the group of channels, of a step of the reduction.
+  Expr depth_at(const RDom& r) const {
+    if (parts_.slices.slices == 1) return r[0];
+    return parts_.slice * as_int(depth_.number() / parts_.slices.slices) + r[0];
   }
 
   Expr tap(const RDom& r, size_t axis) const {
@@ -79,7 +115,7 @@ class ContractionBuilder {
       const bool in_one = parts_.lanes_apart;
       Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), in_one ? Expr(0) : panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
-      at.push_back(r[0]);
+      at.push_back(depth_at(r));
       at.push_back(in_one ? channel() : Expr(parts_.ci));
       return from.at(at);
     }
@@ -89,8 +125,8 @@ class ContractionBuilder {
 
   /// Reads weights that are computed at run time, without a copy.
   Expr weight_in_place(const RDom& r) {
-    if (!conv_) return matrix_element(1, {r[0], channel()});
-    Exprs at{parts_.group > 1 ? parts_.g * b_.size(parts_.channels) + channel() : channel(), r[0]};
+    if (!conv_) return matrix_element(1, {depth_at(r), channel()});
+    Exprs at{parts_.group > 1 ? parts_.g * b_.size(parts_.channels) + channel() : channel(), depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
     return b_.operand(node_.inputs[1]).at(at);
   }
@@ -159,9 +195,9 @@ class ContractionBuilder {
   }
 
   Expr input(const RDom& r) {
-    if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
+    if (!conv_) return matrix_element(0, {parts_.pixels[0], depth_at(r)});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
-    Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * b_.size(depth_) + r[0]};
+    Exprs at{parts_.batch[0], parts_.group == 1 ? depth_at(r) : parts_.g * b_.size(depth_) + depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
     StagedInput staged = conv_input(b_, node_, kernel_);

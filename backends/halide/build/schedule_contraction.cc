@@ -18,23 +18,25 @@ void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
 }
 
-void schedule_accumulators(ContractionParts& p) {
+/// Schedules sums of a tile in registers: the tile innermost, then the reduction.
+void schedule_accumulators(ContractionParts& p, Func acc) {
   Var x = p.pixels.back();
-  p.acc.reorder(p.ci, x);
-  vectorize_lanes(p.acc, p);
-  p.acc.unroll(x);
+  acc.reorder(p.ci, x);
+  vectorize_lanes(acc, p);
+  acc.unroll(x);
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
-  if (p.lanes_apart && p.depth.is_number() && p.depth.number() / p.group % steps_at_once == 0) {
+  const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;
+  if (p.lanes_apart && depth % steps_at_once == 0) {
     const RVar steps("steps"), step("step");
-    p.acc.update().split(p.reduction[0], steps, step, steps_at_once);
+    acc.update().split(p.reduction[0], steps, step, steps_at_once);
     order[2] = step;
     order.insert(order.begin() + 3, steps);
-    p.acc.update().unroll(step);
+    acc.update().unroll(step);
   }
-  p.acc.update().reorder(order);
-  vectorize_lanes(p.acc.update(), p);
-  p.acc.update().unroll(x);
+  acc.update().reorder(order);
+  vectorize_lanes(acc.update(), p);
+  acc.update().unroll(x);
 }
 
 void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int64_t channels) {
@@ -112,7 +114,7 @@ class ContractionLoops {
       schedule_few(p_.out, 1);
     }
     p_.acc.compute_at(p_.out, xo_);
-    schedule_accumulators(p_);
+    schedule_accumulators(p_, p_.acc);
     if (p_.pack.defined()) {
       schedule_pack(
           {p_.pack, p_.ci, p_.pack_index, p_.depth, as_int(p_.tile.lanes), p_.pack_reads_along_depth});
@@ -221,6 +223,26 @@ class ContractionLoops {
   int64_t blocks_ = 1;
 };
 
+/// Schedules a group: neighboring tiles by slices of the reduction. Each item sums a slice of its tile; then
+/// the first slice's items sum over those.
+void schedule_slices(const KernelBuilder& builder, ContractionParts& p, const std::vector<Var>& outer) {
+  const Var part("part"), item("item"), x = p.pixels.back();
+  p.out.split(p.co, part, item, as_int(p.slices.tiles), TailStrategy::RoundUp);
+  std::vector<Var> groups = outer;
+  std::ranges::replace_if(groups, [&](const Var& var) { return var.name() == p.co.name(); }, part);
+  const Var group = make_groups(builder, p.out, groups);
+  p.out.gpu_threads(item);
+  p.acc.compute_at(p.out, item).reorder(p.ci, x).unroll(p.ci).unroll(x);
+  p.acc.update().reorder(p.ci, x).unroll(p.ci).unroll(x);
+  std::vector<VarOrRVar> order{p.ci, x, p.co, p.slice};
+  for (const Var& var : p.inner_first())
+    if (std::ranges::none_of(order, [&](const VarOrRVar& known) { return known.name() == var.name(); }))
+      order.emplace_back(var);
+  p.slice_sums.compute_at(p.out, group).reorder(order).unroll(p.ci).unroll(x).gpu_threads(p.co, p.slice);
+  p.slice_sum.compute_at(p.slice_sums, p.co);
+  schedule_accumulators(p, p.slice_sum);
+}
+
 void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   const Var x = p.pixels.back(), xo("xo"), xi("xi");
   if (!p.tile.exact) p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
@@ -235,8 +257,9 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   p.out.reorder(order);
   vectorize_lanes(p.out, p);
   p.out.unroll(xi);
+  if (p.slices.slices > 1) return schedule_slices(builder, p, outer);
   p.acc.compute_at(run_tiles(builder, p.out, outer));
-  schedule_accumulators(p);
+  schedule_accumulators(p, p.acc);
 }
 
 }  // namespace

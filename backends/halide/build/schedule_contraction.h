@@ -22,7 +22,12 @@ struct ContractionParts {
 
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
-  Func out, acc, stage, pack;   // stage and pack are defined where they are needed
+  Func out, acc, stage, pack;  // stage and pack are defined where they are needed
+  // Where several work items compute a tile, each a slice of the reduction: the sum of a slice, in an item's
+  // registers, and the same in the memory of the group, over which acc sums.
+  TileSlices slices;
+  Var slice{"slice"};
+  Func slice_sum, slice_sums;
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
