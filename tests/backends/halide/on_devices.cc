@@ -119,6 +119,9 @@ TEST_F(HalideOnDevices, GroupsOfWorkItems) {
       {"input %x : f32[2,24,33,31]\ninput %w : f32[32,24,1,1]\n%y = Conv(%x, %w)", {2, 24, 33, 31}},
       {"input %x : f32[7,3,200]\ninput %w : f32[200]\n%y = LayerNormalization(%x, %w)", {7, 3, 200}},
       {"input %x : f32[5,197]\n%y = Softmax(%x) {axis=1}", {5, 197}},
+      {"input %x : f32[1,6,30,19]\ninput %w : f32[8,6,1,1]\n%c = Conv(%x, %w)\n%y = GlobalAveragePool(%c)",
+       {1, 6, 30, 19}},
+      {"input %x : f32[2,100,3]\nconst %axes : i64[1] = {1}\n%y = ReduceMax(%x, %axes)", {2, 100, 3}},
       {"input %x : f32[3,4,70]\nconst %axes : i64[2] = {1, 2}\n%y = ReduceMean(%x, %axes)", {3, 4, 70}}};
   for (const auto& [text, x] : cases) {
     SCOPED_TRACE(text);
