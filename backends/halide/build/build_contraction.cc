@@ -19,10 +19,14 @@ class ContractionBuilder {
   BuiltKernel build() {
     set_sizes();
     Func acc("acc");
-    std::vector<Var> index = parts_.inner_first();
-    acc(index) = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
+    const std::vector<Var> index = parts_.inner_first();
+    const Expr zero = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
     RDom r(reduction_domain(), "r");
-    acc(index) += weight(r) * input(r);
+    acc(index) = zero;
+    if (parts_.slices.slices == 1)
+      acc(index) += weight(r) * input(r);
+    else
+      sum_slices(acc, index, zero, r);
     parts_.acc = acc;
     parts_.reduction = r;
     return finish();
@@ -54,18 +58,51 @@ class ContractionBuilder {
     p.group = group;
     p.channels = channels;
     p.panels = ceil_div(channels, p.tile.panel);
+    p.lanes_apart = b_.isa().runs_groups() && p.tile.exact;
     p.depth = depth_ * group;
     p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
     for (int64_t taps : kernel_) p.taps *= taps;
+    if (p.lanes_apart) p.slices = choose_slices();
     p.name_vars();
+  }
+
+  TileSlices choose_slices() const {
+    const ContractionParts& p = parts_;
+    const int64_t width = p.pixel_extents.back().number();
+    const int64_t pixels = element_count(fixed_sizes(p.pixel_extents));
+    const int64_t rows =
+        element_count(fixed_sizes(p.batch_extents)) * p.group * pixels / std::max<int64_t>(width, 1);
+    return slice_tile(p.tile, p.channels.number(), {.width = width, .rows = rows, .depth = depth_.number()});
+  }
+
+  void sum_slices(Func acc, const std::vector<Var>& index, const Expr& zero, const RDom& r) {
+    std::vector<Var> sliced = index;
+    sliced.push_back(parts_.slice);
+    Func sum("slice_sum"), sums("slice_sums");
+    sum(sliced) = zero;
+    sum(sliced) += weight(r) * input(r);
+    sums(sliced) = sum(sliced);
+    const RDom all(0, as_int(parts_.slices.slices), "all");
+    Exprs at = to_exprs(index);
+    at.emplace_back(all);
+    acc(index) += sums(at);
+    parts_.slice_sum = sum;
+    parts_.slice_sums = sums;
   }
 
   /// Returns the reduction's domain: channels innermost, then the taps from the last axis to the first.
   Halide::Region reduction_domain() const {
-    Halide::Region region{{0, b_.size(depth_)}};
+    const int64_t slices = parts_.slices.slices;
+    Halide::Region region{{0, slices == 1 ? b_.size(depth_) : as_int(depth_.number() / slices)}};
     for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
     return region;
+  }
+
+  /// Returns the input channel, within the group of channels, of a step of the reduction.
+  Expr depth_at(const RDom& r) const {
+    if (parts_.slices.slices == 1) return r[0];
+    return parts_.slice * as_int(depth_.number() / parts_.slices.slices) + r[0];
   }
 
   Expr tap(const RDom& r, size_t axis) const {
@@ -74,56 +111,22 @@ class ContractionBuilder {
 
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
-    if (shares_weights()) return shared_weight(from, r);
     if (b_.kernel().contraction().packing.panel > 0) {
-      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
+      const bool in_one = parts_.lanes_apart;
+      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), in_one ? Expr(0) : panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
-      at.push_back(r[0]);
-      at.push_back(parts_.ci);
+      at.push_back(depth_at(r));
+      at.push_back(in_one ? channel() : Expr(parts_.ci));
       return from.at(at);
     }
     if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
   }
 
-  /// Checks whether the items of a group, which all work on one panel, read its weights from the group's
-  /// memory: the weights are few enough, and there are pixels for a whole group.
-  bool shares_weights() const {
-    constexpr int64_t most_bytes = 16 << 10;  // lets a multiprocessor hold a dozen groups
-    const ContractionParts& p = parts_;
-    const int items = b_.isa().group_items;
-    if (items == 1 || b_.kernel().contraction().packing.panel == 0 || !p.tile.exact) return false;
-    const Shape pixels = fixed_sizes(p.pixel_extents);
-    const int64_t width = pixels.back();
-    const int64_t tiles = element_count(pixels) / width * ((width + p.tile.pixels - 1) / p.tile.pixels);
-    return tiles >= items &&
-           depth_.number() * p.taps * p.tile.panel * b_.type(node_.inputs[1]).bytes() <= most_bytes;
-  }
-
-  Expr shared_weight(const Operand& from, const RDom& r) {
-    const Var c("c");
-    const std::vector<Var> taps = make_vars(kernel_.size(), "k");
-    std::vector<Var> index{parts_.ci, c};
-    index.insert(index.end(), taps.begin(), taps.end());
-    index.push_back(parts_.co);
-    if (parts_.group > 1) index.push_back(parts_.g);
-    Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), parts_.co};
-    at.insert(at.end(), taps.begin(), taps.end());
-    at.push_back(c);
-    at.push_back(parts_.ci);
-    parts_.shared = Func("group_weights");
-    parts_.shared(index) = from.at(at);
-    Exprs use{parts_.ci, r[0]};
-    for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
-    use.push_back(parts_.co);
-    if (parts_.group > 1) use.push_back(parts_.g);
-    return parts_.shared(use);
-  }
-
   /// Reads weights that are computed at run time, without a copy.
   Expr weight_in_place(const RDom& r) {
-    if (!conv_) return matrix_element(1, {r[0], channel()});
-    Exprs at{parts_.group > 1 ? parts_.g * b_.size(parts_.channels) + channel() : channel(), r[0]};
+    if (!conv_) return matrix_element(1, {depth_at(r), channel()});
+    Exprs at{parts_.group > 1 ? parts_.g * b_.size(parts_.channels) + channel() : channel(), depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
     return b_.operand(node_.inputs[1]).at(at);
   }
@@ -133,7 +136,10 @@ class ContractionBuilder {
   Expr panel() const { return parts_.has_panels() ? Expr(parts_.co) : Expr(0); }
 
   /// Returns the channel within its group that acc's arguments name.
-  Expr channel() const { return panel() * as_int(parts_.tile.panel) + parts_.ci; }
+  Expr channel() const {
+    if (parts_.lanes_apart) return parts_.ci * b_.size(parts_.panels) + parts_.co;
+    return panel() * as_int(parts_.tile.panel) + parts_.ci;
+  }
 
   /// Packs weights that are computed at run time, and reads the packed ones.
   Expr staged_conv_weight(const RDom& r) {
@@ -189,9 +195,9 @@ class ContractionBuilder {
   }
 
   Expr input(const RDom& r) {
-    if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
+    if (!conv_) return matrix_element(0, {parts_.pixels[0], depth_at(r)});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
-    Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * b_.size(depth_) + r[0]};
+    Exprs at{parts_.batch[0], parts_.group == 1 ? depth_at(r) : parts_.g * b_.size(depth_) + depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
     StagedInput staged = conv_input(b_, node_, kernel_);
@@ -213,7 +219,7 @@ class ContractionBuilder {
   /// channel) where panels do not divide it, so that no index needs a division.
   BuiltKernel finish() {
     ContractionParts& p = parts_;
-    Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);
+    Expr channel = p.tile.exact ? this->channel() : Expr(p.channel);
     Exprs from = to_exprs(p.inner_first());
     if (!p.tile.exact) from[0] = p.channel;
     if (!p.tile.exact && p.has_panels()) {
@@ -239,10 +245,10 @@ class ContractionBuilder {
     for (size_t i = 0; i < p.batch.size(); ++i) push(from.shape[i], from.strides[i]);
     const Dim& step = from.strides[channel];
     if (p.group > 1) push(p.group, step * p.channels);
-    if (p.tile.exact) push(p.panels, step * p.tile.panel);
+    if (p.tile.exact) push(p.panels, p.lanes_apart ? step : step * p.tile.panel);
     for (size_t i = 0; i < p.pixels.size(); ++i)
       push(p.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
-    push(p.tile.exact ? Dim(p.tile.panel) : p.channels, step);
+    push(p.tile.exact ? Dim(p.tile.panel) : p.channels, p.lanes_apart ? step * p.panels : step);
     return to;
   }
 

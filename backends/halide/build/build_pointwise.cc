@@ -8,11 +8,11 @@ namespace {
 /// Elements per task below which a parallel loop costs more than it saves.
 constexpr int64_t min_task = 8192;
 
-/// Elements of a work item on a device, if the axes allow it.
+/// Elements of a work item on a device that is a processor, if the axes allow it.
 constexpr int64_t item_elements = 1024;
 
 /// Schedules work items: vectors along the innermost axis, whole axes outside it while a work item is not too
-/// long.
+/// long. Where groups run side by side, an item has one element, so that neighbors are neighbors in memory.
 void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& vars,
                     const FixedArgument& argument) {
   std::vector<size_t> order = storage_order(to_symbolic(argument.strides));
@@ -25,8 +25,9 @@ void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& va
   size_t at = order.size() - 1;
   while (at > 0 && argument.shape[order[at]] == 1) --at;
   const Var inner = vars[order[at]], chunk("chunk"), rest("rest"), lane("lane");
-  const int64_t extent = argument.shape[order[at]], elements = std::min(extent, item_elements);
-  const int factor = vector_factor(extent, b.lanes());
+  const int64_t most = b.isa().runs_groups() ? 1 : item_elements;
+  const int64_t extent = argument.shape[order[at]], elements = std::min(extent, most);
+  const int factor = vector_factor(elements, b.lanes());
   out.split(inner, chunk, rest, as_int(elements), Halide::TailStrategy::ShiftInwards)
       .split(rest, rest, lane, factor, Halide::TailStrategy::ShiftInwards);
   inside = {lane, rest};
@@ -35,7 +36,7 @@ void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& va
   for (size_t i = order.size(); i-- > 0;) {
     if (i == at) continue;
     size *= argument.shape[order[i]];
-    if (size <= item_elements)
+    if (size <= most)
       inside.emplace_back(vars[order[i]]);
     else
       outside.push_back(vars[order[i]]);

@@ -29,6 +29,7 @@ class ReductionBuilder {
       if (!is_reduced(i)) kept_.push_back(vars_[i]);
     lane_axis_ = choose_lane_axis();
     lanes_in_row_ = is_reduced(lane_axis_);
+    choose_groups();
   }
 
   BuiltKernel build() {
@@ -59,6 +60,34 @@ class ReductionBuilder {
     return order[at - 1];
   }
 
+  /// Chooses how many items of a group work on a row, side by side, along which axis; 1 where an item has a
+  /// row of its own. Rows that lie in memory are read in order; others where there are too few of them to
+  /// occupy a GPU. An index of an extreme element is searched for element by element.
+  void choose_groups() {
+    const bool has_arg = std::ranges::any_of(b_.body().nodes, [](const Node& node) {
+      return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
+    });
+    if (!b_.isa().runs_groups() || has_arg) return;
+    constexpr int64_t few_rows = 16384, fewest_elements = 12;
+    const int64_t most = b_.isa().group_items;
+    if (lanes_in_row_) {
+      if (typical(full_[lane_axis_]) >= most) row_items_ = most;
+      return;
+    }
+    size_t longest = reduced_axes_[0];
+    int64_t rows = element_count(typical_shape(full_));
+    for (size_t axis : reduced_axes_) {
+      rows /= std::max<int64_t>(typical(full_[axis]), 1);
+      if (typical(full_[axis]) > typical(full_[longest])) longest = axis;
+    }
+    if (rows > few_rows || typical(full_[longest]) < fewest_elements) return;
+    lane_axis_ = longest;
+    lanes_in_row_ = true;
+    for (row_items_ = 16; row_items_ < std::min(most, typical(full_[longest]));) row_items_ *= 2;
+  }
+
+  bool has_groups() const { return row_items_ > 1; }
+
   size_t uses(ValueId value) const {
     size_t count = 0;
     for (const Node& node : b_.body().nodes)
@@ -87,9 +116,10 @@ class ReductionBuilder {
   }
 
   /// Checks whether values that are needed more than once of each element stay in a buffer. A work item has
-  /// no room for a long row, and computes them again.
+  /// no room for a long row, and computes them again. A GPU sets memory aside for all items that it can run,
+  /// some hundred thousand.
   bool keeps_rows() const {
-    constexpr int64_t longest = 65536;
+    const int64_t longest = has_groups() ? 0 : b_.isa().runs_groups() ? 64 : 65536;
     int64_t elements = 1;
     for (size_t axis : reduced_axes_) elements *= typical(full_[axis]);
     return b_.mapping() == Mapping::loops || elements <= longest;
@@ -128,7 +158,9 @@ class ReductionBuilder {
     const int64_t extent = typical(full_[lane_axis_]);
     // Elements left over are computed one by one: fewer lanes leave fewer where the length is open.
     const bool is_long = full_[lane_axis_].is_number() && extent >= 4 * vector;
-    if (lanes_in_row_ && extent >= vector)
+    if (has_groups())
+      reduce_in_group(node, total, identity);
+    else if (lanes_in_row_ && extent >= vector)
       reduce_in_lanes(node, total, identity, is_long ? 4 * vector : vector);
     else
       reduce_serially(node, total, identity);
@@ -227,6 +259,32 @@ class ReductionBuilder {
     total(kept_) = result;
   }
 
+  /// Reduces to a partial result of each item of a group, then combines these.
+  void reduce_in_group(const Node& node, Func total, const Expr& identity) {
+    const Var u("u");
+    Func partial("partial");
+    std::vector<Var> index{u};
+    index.insert(index.end(), kept_.begin(), kept_.end());
+    const int items = as_int(row_items_), extent = as_int(full_[lane_axis_].number());
+    Halide::Region region = row_region(true);
+    region.insert(region.begin(), {0, (extent + items - 1) / items});
+    const RDom r(region, "r");
+    const Expr at = r[0] * items + u;
+    Expr value = b_.operand(node.inputs[0]).at(row_index(r, 1, Halide::min(at, extent - 1)));
+    if (extent % items != 0) value = Halide::select(at < extent, value, identity);
+    partial(index) = identity;
+    partial(index) = combine(node, partial(index), value);
+    std::vector<VarOrRVar> order;
+    for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
+    order.emplace_back(u);
+    partial.gpu_threads(u);
+    partial.update().reorder(order).gpu_threads(u);
+    partial_funcs_.push_back(partial);
+    Exprs first{0};
+    first.insert(first.end(), kept_.begin(), kept_.end());
+    total(kept_) = fold_lanes(node, partial, index, items)(first);
+  }
+
   /// Combines the upper half of the lanes with the lower one until one is left: a chain of 64 comparisons
   /// takes longer than a row.
   Func fold_lanes(const Node& node, Func lanes, const std::vector<Var>& index, int width) {
@@ -235,8 +293,12 @@ class ReductionBuilder {
       Exprs low = to_exprs(index), high = low;
       high[0] = index[0] + half;
       folded(index) = combine(node, lanes(low), lanes(high));
-      folded.bound(index[0], 0, half).vectorize(index[0], std::min(half, b_.lanes()));
-      if (half > b_.lanes()) folded.unroll(index[0]);
+      folded.bound(index[0], 0, half);
+      if (has_groups())
+        folded.gpu_threads(index[0]);
+      else
+        folded.vectorize(index[0], std::min(half, b_.lanes()));
+      if (!has_groups() && half > b_.lanes()) folded.unroll(index[0]);
       partial_funcs_.push_back(folded);
       lanes = folded;
     }
@@ -263,7 +325,36 @@ class ReductionBuilder {
                                    }};
   }
 
+  /// Schedules a group for each row; its items take elements in turn.
+  void schedule_groups() {
+    std::vector<VarOrRVar> loops;
+    std::vector<Var> outer;
+    const Var lane = vars_[lane_axis_], round("round"), item("item");
+    const bool writes_row = b_.output().shape[lane_axis_] == full_[lane_axis_];
+    if (writes_row) {
+      out_.split(lane, round, item, as_int(row_items_), TailStrategy::GuardWithIf);
+      loops = {round};
+    }
+    const std::vector<size_t> order = storage_order(b_.kernel().output.strides);
+    for (size_t i = order.size(); i-- > 0;) {
+      if (order[i] == lane_axis_) continue;
+      if (is_reduced(order[i]))
+        loops.emplace_back(vars_[order[i]]);
+      else
+        outer.push_back(vars_[order[i]]);
+    }
+    if (writes_row) loops.emplace_back(item);
+    if (!writes_row) loops.emplace_back(lane);
+    loops.insert(loops.end(), outer.begin(), outer.end());
+    out_.reorder(loops);
+    const Var group = make_groups(b_, out_, outer);
+    if (writes_row) out_.gpu_threads(item);
+    for (Func f : value_funcs_) f.compute_at(out_, group);
+    for (Func f : partial_funcs_) f.compute_at(out_, group);
+  }
+
   void schedule() {
+    if (has_groups()) return schedule_groups();
     const Argument& argument = b_.output();
     int lanes = b_.lanes();
     bool full_output = argument.shape == full_;
@@ -343,6 +434,7 @@ class ReductionBuilder {
   std::vector<Var> vars_, kept_;
   size_t lane_axis_ = 0;
   bool lanes_in_row_ = false;
+  int64_t row_items_ = 1;  // work items that compute a row together
   Func out_;
   std::vector<Func> value_funcs_;  // functions with one element per row
   std::vector<Func> partial_funcs_;

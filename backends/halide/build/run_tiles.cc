@@ -14,13 +14,18 @@ Var fuse_all(Halide::Stage& stage, const std::vector<Var>& loops, const char* na
   return all;
 }
 
-}  // namespace
-
-Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer) {
+/// Fuses the loops outside of a work item, in this order, into one.
+Var fuse_outer(const KernelBuilder& builder, Halide::Stage& stage, const std::vector<Var>& outer) {
   const std::vector<Var> loops = builder.output_vars(outer);
   std::vector<Halide::VarOrRVar> order(loops.begin(), loops.end());
   if (order.size() > 1) stage.reorder(order);
-  const Var task = fuse_all(stage, loops, "task");
+  return fuse_all(stage, loops, "task");
+}
+
+}  // namespace
+
+Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer) {
+  const Var task = fuse_outer(builder, stage, outer);
   Var group("group"), item("item");
   const int items = builder.isa().group_items;
   const auto tail = items == 1 ? Halide::TailStrategy::Auto : Halide::TailStrategy::GuardWithIf;
@@ -28,16 +33,10 @@ Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vec
   return item;
 }
 
-GroupLoops make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& shared_by,
-                       const std::vector<Var>& others) {
-  const Var task = fuse_all(stage, shared_by, "task"),
-            rest = fuse_all(stage, builder.output_vars(others), "rest");
-  Var part("part"), group("group"), item("item");
-  stage.split(task, part, item, builder.isa().group_items, Halide::TailStrategy::GuardWithIf)
-      .fuse(part, rest, group)
-      .gpu_blocks(group)
-      .gpu_threads(item);
-  return {group, item};
+Var make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer) {
+  const Var group = fuse_outer(builder, stage, outer);
+  stage.gpu_blocks(group);
+  return group;
 }
 
 Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, const std::vector<Var>& outer) {

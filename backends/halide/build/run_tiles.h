@@ -9,13 +9,9 @@ namespace intarsia::halide {
 /// lists the innermost loop first, without those that stay inside a work item.
 Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer);
 
-struct GroupLoops {
-  Var group, item;
-};
-/// Makes work items in groups whose items differ in the loops `shared_by` alone, and have all of `others` in
-/// common.
-GroupLoops make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& shared_by,
-                       const std::vector<Var>& others);
+/// Turns each iteration of the loops `outer`, in the same order, into a group of work items, and returns the
+/// loop over the groups. What the items of a group are is left to the caller.
+Var make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer);
 
 /// Leaves the output's loops outside of a tile as loops or turns them into work items. `outer` lists them in
 /// the order that they have, the innermost first. Returns the level at which what only this tile needs is

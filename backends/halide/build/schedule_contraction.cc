@@ -10,21 +10,33 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
+/// Steps of a work item's reduction whose loads are on their way at the same time.
+constexpr int steps_at_once = 4;
+
 void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.lanes > 1) stage.vectorize(p.ci, as_int(p.tile.lanes));
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
 }
 
-void schedule_accumulators(ContractionParts& p) {
+/// Schedules sums of a tile in registers: the tile innermost, then the reduction.
+void schedule_accumulators(ContractionParts& p, Func acc) {
   Var x = p.pixels.back();
-  p.acc.reorder(p.ci, x);
-  vectorize_lanes(p.acc, p);
-  p.acc.unroll(x);
+  acc.reorder(p.ci, x);
+  vectorize_lanes(acc, p);
+  acc.unroll(x);
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
-  p.acc.update().reorder(order);
-  vectorize_lanes(p.acc.update(), p);
-  p.acc.update().unroll(x);
+  const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;
+  if (p.lanes_apart && depth % steps_at_once == 0) {
+    const RVar steps("steps"), step("step");
+    acc.update().split(p.reduction[0], steps, step, steps_at_once);
+    order[2] = step;
+    order.insert(order.begin() + 3, steps);
+    acc.update().unroll(step);
+  }
+  acc.update().reorder(order);
+  vectorize_lanes(acc.update(), p);
+  acc.update().unroll(x);
 }
 
 void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int64_t channels) {
@@ -110,7 +122,7 @@ class ContractionLoops {
     else
       schedule_open_pictures();
     p_.acc.compute_at(p_.out, xo_);
-    schedule_accumulators(p_);
+    schedule_accumulators(p_, p_.acc);
     if (p_.pack.defined()) {
       schedule_pack(
           {p_.pack, p_.ci, p_.pack_index, p_.depth, as_int(p_.tile.lanes), p_.pack_reads_along_depth});
@@ -238,22 +250,24 @@ class ContractionLoops {
   int64_t blocks_ = 1;
 };
 
-/// Schedules the copy of a panel's weights into a group's memory: all items of the group copy, then wait for
-/// each other.
-void share_weights(ContractionParts& p, const GroupLoops& loops, int items) {
-  const std::vector<Var> args = p.shared.args();
-  const size_t of_panel = args.size() - (p.group > 1 ? 2 : 1);
-  Var element = args[0];
-  for (size_t i = 1; i < of_panel; ++i) {
-    const Var fused(fmt::format("element{}", i));
-    p.shared.fuse(element, args[i], fused);
-    element = fused;
-  }
-  Var round("round"), copier("copier");
-  p.shared.compute_at(p.out, loops.group)
-      .store_in(Halide::MemoryType::GPUShared)
-      .split(element, round, copier, items, TailStrategy::GuardWithIf)
-      .gpu_threads(copier);
+/// Schedules a group: neighboring tiles by slices of the reduction. Each item sums a slice of its tile; then
+/// the first slice's items sum over those.
+void schedule_slices(const KernelBuilder& builder, ContractionParts& p, const std::vector<Var>& outer) {
+  const Var part("part"), item("item"), x = p.pixels.back();
+  p.out.split(p.co, part, item, as_int(p.slices.tiles), TailStrategy::RoundUp);
+  std::vector<Var> groups = outer;
+  std::ranges::replace_if(groups, [&](const Var& var) { return var.name() == p.co.name(); }, part);
+  const Var group = make_groups(builder, p.out, groups);
+  p.out.gpu_threads(item);
+  p.acc.compute_at(p.out, item).reorder(p.ci, x).unroll(p.ci).unroll(x);
+  p.acc.update().reorder(p.ci, x).unroll(p.ci).unroll(x);
+  std::vector<VarOrRVar> order{p.ci, x, p.co, p.slice};
+  for (const Var& var : p.inner_first())
+    if (std::ranges::none_of(order, [&](const VarOrRVar& known) { return known.name() == var.name(); }))
+      order.emplace_back(var);
+  p.slice_sums.compute_at(p.out, group).reorder(order).unroll(p.ci).unroll(x).gpu_threads(p.co, p.slice);
+  p.slice_sum.compute_at(p.slice_sums, p.co);
+  schedule_accumulators(p, p.slice_sum);
 }
 
 void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
@@ -262,7 +276,7 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
   std::vector<Var> outer{xo};
   outer.insert(outer.end(), std::next(p.pixels.rbegin()), p.pixels.rend());
-  outer.push_back(p.co);
+  outer.insert(p.lanes_apart ? outer.begin() : outer.end(), p.co);
   if (p.group > 1) outer.push_back(p.g);
   outer.insert(outer.end(), p.batch.rbegin(), p.batch.rend());
   std::vector<VarOrRVar> order{p.ci, xi};
@@ -270,16 +284,9 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   p.out.reorder(order);
   vectorize_lanes(p.out, p);
   p.out.unroll(xi);
-  if (p.shared.defined()) {
-    const auto pixels = static_cast<std::ptrdiff_t>(p.pixels.size());
-    const GroupLoops loops = make_groups(builder, p.out, {outer.begin(), outer.begin() + pixels},
-                                         {outer.begin() + pixels, outer.end()});
-    p.acc.compute_at(p.out, loops.item);
-    share_weights(p, loops, builder.isa().group_items);
-  } else {
-    p.acc.compute_at(run_tiles(builder, p.out, outer));
-  }
-  schedule_accumulators(p);
+  if (p.slices.slices > 1) return schedule_slices(builder, p, outer);
+  p.acc.compute_at(run_tiles(builder, p.out, outer));
+  schedule_accumulators(p, p.acc);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@ struct ContractionParts {
   ContractionTile tile;
   int threads = 1;
   bool threads_share_rows = true;  // threads take blocks of rows, otherwise panels
+  bool lanes_apart =
+      false;  // lanes of a panel are `panels` channels apart, so that neighbors are in neighboring panels
   int64_t group = 1, taps = 1;
   Dim channels = 1;         // output channels of a group
   Dim panels = 1;           // panels of a group
@@ -20,8 +22,12 @@ struct ContractionParts {
 
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
-  Func out, acc, stage, pack;   // stage and pack are defined where they are needed
-  Func shared;                  // weights of a panel in the memory of a group of work items, where it is used
+  Func out, acc, stage, pack;  // stage and pack are defined where they are needed
+  // Where several work items compute a tile, each a slice of the reduction: the sum of a slice, in an item's
+  // registers, and the same in the memory of the group, over which acc sums.
+  TileSlices slices;
+  Var slice{"slice"};
+  Func slice_sum, slice_sums;
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
@@ -53,8 +59,8 @@ StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Sha
 
 /// Schedules tiles of pixels x panel in registers. As loops: panels outside of pixels, so that a panel's
 /// weights stay in cache; blocks of rows outside of panels, so that the input does. As work items: the tiles
-/// of a panel one after the other; with shared weights a group has no tiles of another panel. A last panel
-/// that would overhang starts earlier.
+/// of a panel one after the other; where groups run side by side, neighbors have neighboring channels of the
+/// same pixels. A last panel that would overhang starts earlier.
 void schedule_contraction(const KernelBuilder& builder, ContractionParts& parts);
 
 /// Returns the widths of tiles for rows of an open number of pixels, the widest first: each takes rows of at

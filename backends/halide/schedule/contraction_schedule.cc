@@ -41,7 +41,9 @@ PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int thr
           .in_blocks = element_count(s.pixels) == s.pixels.back(),
           .pixel_bytes = s.depth * s.group * bytes,
           .block_bytes = isa.block_bytes(),
-          .threads = threads};
+          .threads = threads,
+          .rows = s.batch * s.group * element_count(s.pixels) / std::max<int64_t>(s.pixels.back(), 1),
+          .depth = s.depth};
 }
 
 std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vector<ContractionTile>& tiles,

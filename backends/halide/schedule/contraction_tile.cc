@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace intarsia::halide {
@@ -62,8 +63,67 @@ int64_t PixelRow::tiles(int64_t pixels) const {
   return divide_up(blocks.blocks, threads) * threads * blocks.rows;
 }
 
+namespace {
+
+int64_t count_tiles(const ContractionTile& tile, int64_t channels, const PixelRow& row) {
+  return divide_up(channels, tile.panel) * divide_up(row.width, tile.pixels) * row.rows;
+}
+
+/// Estimates cycles of a GPU for the reduction, without its taps. Of a group's items, neighbors have
+/// neighboring channels, then neighboring tiles of pixels: reading weights takes a cycle for each channel of
+/// the tile, and reading inputs one for each pixel of each tile in 32 items. Too few items leave
+/// multiprocessors idle or waiting for memory.
+double group_cycles(const ContractionTile& tile, int64_t channels, const PixelRow& row) {
+  constexpr double multiprocessors = 128, adds_per_cycle = 4, latency = 60;
+  const int64_t panels = divide_up(channels, tile.panel);
+  const auto t = static_cast<double>(tile.pixels), c = static_cast<double>(tile.panel);
+  const auto slices = static_cast<double>(slice_tile(tile, channels, row).slices);
+  const double items = static_cast<double>(count_tiles(tile, channels, row)) * slices;
+  const double tiles_of_warp = std::max(32.0 / static_cast<double>(panels), 1.0);
+  const double cycles = std::max(t * tiles_of_warp + c, t * c / adds_per_cycle) + 0.1 * t * c;
+  const double step = std::max(std::ceil(items / 32 / multiprocessors) * cycles, latency + cycles);
+  return step * static_cast<double>(row.depth) / slices;
+}
+
+/// Ranks tiles for groups of items: those whose panels divide the channels, with at most 32 sums.
+std::vector<ContractionTile> rank_group_tiles(int64_t channels, const PixelRow& row) {
+  std::vector<std::pair<double, ContractionTile>> ranked;
+  for (int64_t panel = 1; panel <= 8; panel *= 2) {
+    if (channels % panel != 0) break;
+    std::pair<double, ContractionTile> best{-1, {}};
+    for (int64_t pixels = 1; pixels <= std::min<int64_t>(row.width, 32 / panel); ++pixels) {
+      const ContractionTile tile{1, panel, pixels, true};
+      const double time = group_cycles(tile, channels, row);
+      if (best.first < 0 || time < best.first) best = {time, tile};
+    }
+    ranked.push_back(best);
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, ContractionTile>::first);
+  std::vector<ContractionTile> tiles;
+  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
+  return tiles;
+}
+
+}  // namespace
+
+TileSlices slice_tile(const ContractionTile& tile, int64_t channels, const PixelRow& row) {
+  constexpr int64_t wanted_items = 128 * 1024, most_slices = 16, most_bytes = 32 * 1024, fewest_steps = 16;
+  const int64_t panels = divide_up(channels, tile.panel);
+  TileSlices best;
+  while (best.tiles < 32 && panels % (2 * best.tiles) == 0) best.tiles *= 2;
+  const auto fits = [&](int64_t slices) {
+    const int64_t sums = best.tiles * slices * tile.panel * tile.pixels;
+    return slices <= most_slices && count_tiles(tile, channels, row) * slices <= wanted_items &&
+           row.depth % (4 * slices) == 0 && row.depth / slices >= fewest_steps &&
+           sums * static_cast<int64_t>(sizeof(double)) <= most_bytes;
+  };
+  while (tile.exact && best.tiles >= 8 && fits(2 * best.slices)) best.slices *= 2;
+  return best;
+}
+
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
                                                     const PixelRow& row) {
+  if (isa.runs_groups()) return rank_group_tiles(channels, row);
   std::vector<std::pair<double, ContractionTile>> ranked;
   for (int64_t lanes = isa.lanes(element_bytes); lanes >= 1; lanes /= 2) {
     for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {

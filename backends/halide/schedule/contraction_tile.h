@@ -38,11 +38,22 @@ struct PixelRow {
   int64_t pixel_bytes = 0;  // input bytes of a pixel
   int64_t block_bytes = 0;  // limit of a block's input
   int threads = 1;
+  // Only used where groups run side by side:
+  int64_t rows = 1;   // such rows, over all other axes
+  int64_t depth = 1;  // input channels of a group of the convolution, without taps
 
   RowBlocks tile_blocks(int64_t pixels) const;
   /// Returns the number of tiles that are computed, including repeated ones.
   int64_t tiles(int64_t pixels) const;
 };
+
+/// Number of work items that compute a tile where groups run side by side, each a slice of the reduction, and
+/// number of neighboring tiles that a group has. Without slices, tiles of any place form a group.
+struct TileSlices {
+  int64_t slices = 1;
+  int64_t tiles = 1;
+};
+TileSlices slice_tile(const ContractionTile& tile, int64_t channels, const PixelRow& row);
 
 /// Returns the best tile of each width of panel for `channels` outputs (of a group), the fastest first by an
 /// analytic estimate.

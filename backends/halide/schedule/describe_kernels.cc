@@ -70,7 +70,8 @@ std::string print_contraction(const Kernel& kernel) {
   const char* const names[] = {is_product ? "gemm" : "direct", "depthwise", "depthwise", "winograd 2x2",
                                "winograd 4x4"};
   const ContractionTile& tile = schedule.tile;
-  const std::string of_tile = tile.panel > 1 ? fmt::format(", tile {}x{}", tile.pixels, tile.panel) : "";
+  const std::string of_tile =
+      tile.panel * tile.pixels > 1 ? fmt::format(", tile {}x{}", tile.pixels, tile.panel) : "";
   const char* threads = schedule.threads_share_rows ? ", threads by rows" : ", threads by panels";
   return fmt::format("{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], of_tile,
                      packing.panel > 0 ? ", packed weights" : "", kernel.threads > 1 ? threads : "");

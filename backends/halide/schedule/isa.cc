@@ -18,10 +18,9 @@ int64_t l2_of_this_machine() {
 
 Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   std::string level = TRY(resolve_cpu_level(cpu));
-  // Vectors are as wide as one instruction loads; sums of a work item take about a quarter of the registers
-  // that it may have, so that many items share a multiprocessor.
+  // A work item has single elements: the items of a group, side by side, are its vectors.
   if (device == KernelDevice::opencl_gpu || device == KernelDevice::cuda)
-    return Isa{level, 16, 16, device, 64};
+    return Isa{level, 4, 16, device, 64};
   const int64_t l2_bytes = cpu == "native" ? l2_of_this_machine() : typical_l2_bytes;
   if (level == "x86-64-v4") return Isa{level, 64, 32, device, 1, l2_bytes};
   if (level == "x86-64-v3") return Isa{level, 32, 16, device, 1, l2_bytes};

@@ -22,6 +22,9 @@ struct Isa {
   int64_t l2_bytes = typical_l2_bytes;  // L2 cache of a core
 
   bool is_offloaded() const { return device != KernelDevice::cpu; }
+  /// Returns true if the work items of a group run side by side, so that neighbors should read and write
+  /// neighboring elements.
+  bool runs_groups() const { return group_items > 1; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
   /// weights stream past them. Each block reads all weights once, so larger blocks are faster until they

@@ -11,11 +11,12 @@ namespace {
 
 using Algorithm = ContractionSchedule::Algorithm;
 
-/// Returns the number of tiles of each algorithm to try. A device's driver builds each kernel once more,
+/// Returns the number of tiles of each algorithm to try. An OpenCL driver builds each kernel once more,
 /// slowly.
 size_t max_tiles(const Tuner* tuner, const Isa& isa) {
   if (tuner == nullptr) return 1;
   if (tuner->effort == Tune::full) return 16;
+  if (isa.device == KernelDevice::cuda) return 4;
   return isa.is_offloaded() ? 2 : 3;
 }
 
@@ -24,7 +25,7 @@ bool is_depthwise(Algorithm algorithm) {
 }
 
 /// Returns the kernel with its weights in panels as wide as the register tile, or in one if panels would
-/// overlap.
+/// overlap, or if the items of a group, side by side, read neighboring channels.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   auto& [weights_input, chosen, packing] = std::get<ContractionDetails>(kernel.details);
   chosen = schedule;
@@ -34,7 +35,7 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   const int64_t panel = schedule.tile.panel;
   if (depthwise)
     packing = {sizes.group, 1};
-  else if (schedule.tile.exact)
+  else if (schedule.tile.exact && !kernel.isa.runs_groups())
     packing = {panel, sizes.channels / panel};
   else
     packing = {sizes.channels, 1};
