@@ -23,6 +23,7 @@ from open_models import (
     perceptron,
     random_inputs,
     recurrence,
+    segmenter,
     sizes_of,
     tagger,
 )

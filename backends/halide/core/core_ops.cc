@@ -212,11 +212,10 @@ bool is_supported_dtype(DType dtype) {
   }
 }
 
-Dim with_typical_sizes(const Dim& size) {
-  if (size.is_number()) return size;
+int64_t evaluate(const Dim& size, int64_t open_size) {
   std::map<std::string, Dim> values;
-  for (const std::string& symbol : size.symbols()) values[symbol] = typical_size;
-  return larger_of(size.substitute(values), 1);
+  for (const std::string& symbol : size.symbols()) values[symbol] = open_size;
+  return size.substitute(values).number();
 }
 
 Shape typical_shape(const SymbolicShape& sizes) {

@@ -2,6 +2,7 @@
 // know.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -158,10 +159,12 @@ inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(si
 
 /// Size of an open axis for which schedules are chosen; code is right for all sizes.
 inline constexpr int64_t typical_size = 128;
-/// Returns an expression where all open sizes are typical, but at least 1; in a canonical graph it is a
-/// number.
-Dim with_typical_sizes(const Dim& size);
-inline int64_t typical(const Dim& size) { return with_typical_sizes(size).number(); }
+/// Returns the number that an expression is where all open sizes are `open_size`.
+int64_t evaluate(const Dim& size, int64_t open_size);
+/// Returns the number for typical sizes; an axis that would be empty then has one element.
+inline int64_t typical(const Dim& size) {
+  return size.is_number() ? size.number() : std::max<int64_t>(evaluate(size, typical_size), 1);
+}
 Shape typical_shape(const SymbolicShape& sizes);
 
 /// Returns the number in a tensor of one element, if its dtype is bool, an integer, f32 or f64.
