@@ -6,6 +6,7 @@
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/split_items.h"
+#include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/compile_region.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
@@ -17,6 +18,7 @@ namespace {
 Graph node_alone(const Graph& graph, NodeId id) {
   Graph alone;
   alone.opsets = graph.opsets;
+  alone.open_sizes = graph.open_sizes;
   Node node = graph.node(id);
   std::map<ValueId, ValueId> local;
   auto bring = [&](ValueId& value) {
@@ -76,7 +78,7 @@ class HalideTarget : public Target {
   /// for open sizes takes the other nodes, and all where there are several.
   bool wants_one_open_size(const Graph& graph, NodeId node) const override {
     const Graph alone = node_alone(graph, node);
-    if (!has_open_sizes(alone) || !split_items(alone)) return false;
+    if (!has_open_sizes(alone) || has_data_sizes(alone) || !split_items(alone)) return false;
     return graph.open_sizes.size() == 1 || !canonicalize(alone);
   }
 
@@ -96,7 +98,7 @@ class HalideTarget : public Target {
       here.timed_on = device.name;
       if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
     }
-    if (has_open_sizes(region))
+    if (has_open_sizes(region) && !has_data_sizes(region))
       if (const Result<ItemRegion> items = split_items(region))
         return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
                               kernel_device(device));
@@ -109,6 +111,7 @@ class HalideTarget : public Target {
     if (device.kind != "cpu") return Support::refused("sizes must be numbers on a device");
     const Result<Graph> open = canonicalize(node);
     if (open) return Support::supported();
+    if (has_data_sizes(node)) return Support::refused(open.error().message);
     const Result<ItemRegion> items = split_items(node);
     if (!items)
       return Support::refused(

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/openvino/node_forms.h"
+#include "graph/data_sizes.h"
 
 namespace intarsia::openvino {
 namespace {
@@ -73,12 +74,13 @@ Support check_constant(const Node& node, const Value& value) {
   return Support::supported();
 }
 
-Support check_type(const Node& node, const Value& value, bool (*may_be)(DType)) {
+Support check_type(const Graph& graph, const Node& node, const Value& value, bool (*may_be)(DType)) {
   const ValueType& type = value.type;
   if (type.opaque) return Support::refused("OpenVINO has only tensors");
   if (!type.shape) return Support::refused(fmt::format("the rank of '{}' is not known", value.name));
   for (const Dim& size : *type.shape) {
-    if (!size.is_known()) return Support::refused(fmt::format("a size of '{}' depends on data", value.name));
+    if (depends_on_data(graph, size))
+      return Support::refused(fmt::format("a size of '{}' depends on data", value.name));
     if (size.is_number() && size.number() == 0)
       return Support::refused(fmt::format("'{}' has no elements", value.name));
   }
@@ -95,9 +97,10 @@ bool (*output_types(const Node& node))(DType) {
 Support check_input(const Graph& graph, const Node& node, size_t i) {
   const Value& value = graph.value(node.inputs[i]);
   if (value.constant) return check_constant(node, value);
-  if (is_index(node, i)) return check_type(node, value, is_integer_index);
-  if (quantizes(node)) return check_type(node, value, node.op == "QuantizeLinear" ? is_f32 : is_quantized);
-  return check_type(node, value, moves(node) || node.op == "Cast" ? is_moved_exactly : is_computed);
+  if (is_index(node, i)) return check_type(graph, node, value, is_integer_index);
+  if (quantizes(node))
+    return check_type(graph, node, value, node.op == "QuantizeLinear" ? is_f32 : is_quantized);
+  return check_type(graph, node, value, moves(node) || node.op == "Cast" ? is_moved_exactly : is_computed);
 }
 
 Support check_operator(const Node& node) {
@@ -132,7 +135,7 @@ Support computes_exactly(const Graph& graph, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!has_output(node, i)) continue;
     const Value& value = graph.value(node.outputs[i]);
-    const Support output = check_type(node, value, output_types(node));
+    const Support output = check_type(graph, node, value, output_types(node));
     if (!output.yes) return output;
   }
   return Support::supported();

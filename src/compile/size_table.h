@@ -15,7 +15,7 @@ class SizeTable {
   /// Adds the open sizes of the graph to the function as its symbols.
   SizeTable(const Graph& graph, fbs::FunctionT& function);
 
-  /// Sets the expressions of the value's sizes.
+  /// Sets the expressions of the value's sizes; none for sizes that depend on data.
   void describe(const ValueType& type, fbs::ValueT& value);
   /// Sets the dims that an input is measured with, if some are open.
   void set_tuned_dims(const ValueType& type, fbs::ValueT& input) const;
@@ -23,6 +23,7 @@ class SizeTable {
  private:
   uint32_t add(const Dim& size);
 
+  const Graph& graph_;
   fbs::FunctionT& function_;
   std::map<std::string, int64_t> numbers_;  // of the symbols
   std::map<std::string, Dim> tuned_;        // numbers to measure with, by symbol

@@ -173,6 +173,7 @@ Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes, con
   Graph part;
   part.name = graph.name;
   part.opsets = graph.opsets;
+  part.open_sizes = graph.open_sizes;
   ValueCopier copier(graph, part);
   part.inputs = copier.copy(boundary.inputs);
   for (NodeId id : nodes) {

@@ -1,10 +1,33 @@
 #include "passes/infer_types.h"
 
+#include <algorithm>
+#include <set>
+
+#include "graph/data_sizes.h"
 #include "passes/translated.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
+
+/// Removes from a type of a node's translation the sizes that are named after values inside it.
+ValueType known_outside(ValueType type, const Graph& graph, const Node& node) {
+  std::set<std::string> known;
+  for (ValueId input : node.inputs) {
+    if (input == no_value) continue;
+    const ValueType& of = graph.value(input).type;
+    for (const auto& sizes : {of.shape, of.elements})
+      if (sizes)
+        for (const Dim& size : *sizes) known.merge(size.symbols());
+  }
+  const auto forget = [&](std::vector<Dim>& sizes) {
+    for (Dim& size : sizes)
+      if (!std::ranges::includes(known, size.symbols())) size = Dim::unknown();
+  };
+  if (type.shape) forget(*type.shape);
+  if (type.elements) forget(*type.elements);
+  return type;
+}
 
 /// Gives a TensorFlow node's outputs the types, and the values if known, of its translation. A node without
 /// one, or whose translation does not fit its inputs, is left to TensorFlow.
@@ -17,7 +40,7 @@ Status infer_translated(Graph& graph, NodeId id, const Evaluate& evaluate,
   for (ValueId output : graph.node(id).outputs) {
     if (output == no_value) continue;
     const Value& value = translated->value(translated->outputs[number++]);
-    graph.value(output).type = value.type;
+    graph.value(output).type = known_outside(value.type, graph, graph.node(id));
     if (value.constant) known.push_back(*value.constant);
   }
   if (known.size() == number && number == graph.node(id).outputs.size())
@@ -34,6 +57,8 @@ Status infer_types(Graph& graph, const Evaluate& evaluate, const InferForeign& i
                                       : infer_node(graph, id, infer_foreign));
     if (std::optional<std::vector<Tensor>> outputs = fold_node(graph, id, evaluate))
       detach_outputs(graph, id, std::move(*outputs));
+    else
+      name_data_sizes(graph, graph.node(id));
   }
   return {};
 }

@@ -17,6 +17,7 @@ void forget_large_constants(Graph& graph) {
 
 Result<Graph> translated_node(const Graph& graph, NodeId node, const Evaluate& evaluate, Weights weights) {
   Graph translated = TRY(translate_node(graph, node));
+  translated.open_sizes = graph.open_sizes;
   if (weights == Weights::by_type) forget_large_constants(translated);
   TRY(infer_types(translated, evaluate, {}));
   return translated;
@@ -24,6 +25,7 @@ Result<Graph> translated_node(const Graph& graph, NodeId node, const Evaluate& e
 
 Result<Graph> translated_region(const Graph& region, const Evaluate& evaluate) {
   Graph translated = TRY(translate_graph(region));
+  translated.open_sizes = region.open_sizes;
   TRY(infer_types(translated, evaluate, {}));
   return translated;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/count_operations.h"
+#include "graph/data_sizes.h"
 #include "plan/partition/describe_plan.h"
 #include "plan/place/mix_backends.h"
 #include "plan/stages/stage_steps.h"
@@ -14,9 +15,9 @@
 namespace intarsia {
 namespace {
 
-ExplainedPort explain_port(const Value& value) {
+ExplainedPort explain_port(const Graph& graph, const Value& value) {
   return {value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)),
-          value.type.shape};
+          value.type.shape ? std::optional(without_data_sizes(graph, *value.type.shape)) : std::nullopt};
 }
 
 ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
@@ -38,7 +39,7 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
     add(explained.elements,
         shape ? std::optional(static_cast<uint64_t>(element_count(*shape))) : std::nullopt);
     add(explained.bytes, value.type.fixed_bytes());
-    explained.outputs.push_back(explain_port(value));
+    explained.outputs.push_back(explain_port(function.problem->graph, value));
   }
   return explained;
 }
@@ -98,7 +99,7 @@ ExplainedRegion explain_region(const CompiledFunction& function, size_t number) 
     }
   }
   for (ValueId id : partition.boundaries[number].outputs)
-    explained.outputs.push_back(explain_port(graph.value(id)));
+    explained.outputs.push_back(explain_port(graph, graph.value(id)));
   const std::vector<CompiledRegion>& compiled = function.regions.regions;
   if (number < compiled.size()) explained.kernels = compiled[number].kernels;
   if (number < function.chosen.regions.size()) {
@@ -219,8 +220,8 @@ Explanation explain_function(const CompiledFunction& function) {
   const Plan& plan = function.chosen.plan;
   const Graph& graph = problem.graph;
   Explanation explanation;
-  for (ValueId id : graph.inputs) explanation.inputs.push_back(explain_port(graph.value(id)));
-  for (ValueId id : graph.outputs) explanation.outputs.push_back(explain_port(graph.value(id)));
+  for (ValueId id : graph.inputs) explanation.inputs.push_back(explain_port(graph, graph.value(id)));
+  for (ValueId id : graph.outputs) explanation.outputs.push_back(explain_port(graph, graph.value(id)));
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot)
     explanation.slots.push_back(explain_slot(function, slot));
   explanation.symbols = function.bindings;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
 
 namespace intarsia::halide {
@@ -86,14 +87,39 @@ void take_limited_sizes(Graph& graph) {
       if (value.type.shape) std::ranges::replace(*value.type.shape, from, to);
 }
 
+/// Returns pairs of sizes that must be equal for the core operator to compute what it says.
+std::vector<std::pair<Dim, Dim>> find_equal_sizes(const Graph& graph, const Node& node) {
+  const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
+  std::vector<std::pair<Dim, Dim>> pairs;
+  const auto add = [&](const SymbolicShape& in, size_t first, size_t last, int64_t without) {
+    for (size_t i = first; i < last; ++i)
+      if (static_cast<int64_t>(i) != without) pairs.emplace_back(in[i], out[i]);
+  };
+  switch (op_of(node)) {
+    case CoreOp::reshape: {
+      const SymbolicShape& in = sizes_of(graph, node.inputs[0]);
+      return {{product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size())}};
+    }
+    case CoreOp::concat:
+      for (ValueId input : node.inputs)
+        add(sizes_of(graph, input), 0, out.size(), attributes_of<AxisAttributes>(node).axis);
+      return pairs;
+    case CoreOp::gather_elements:
+      add(sizes_of(graph, node.inputs[0]), 0, out.size(), attributes_of<AxisAttributes>(node).axis);
+      for (auto& [in, taken] : pairs) in = smaller_of(in, taken);  // it may take fewer
+      return pairs;
+    case CoreOp::gather_nd:
+      add(sizes_of(graph, node.inputs[0]), 0,
+          static_cast<size_t>(attributes_of<GatherNdAttributes>(node).batch_dims), -1);
+      return pairs;
+    default:
+      return find_broadcasts(graph, node);
+  }
+}
+
 /// Checks that the sizes of a core operator fit each other for all values of the open sizes.
 bool fit_for_all_sizes(const Graph& graph, const Node& node) {
-  const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
-  if (op_of(node) == CoreOp::reshape) {
-    const SymbolicShape& in = sizes_of(graph, node.inputs[0]);
-    return provably_equal(product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size()));
-  }
-  return std::ranges::all_of(find_broadcasts(graph, node),
+  return std::ranges::all_of(find_equal_sizes(graph, node),
                              [](const auto& pair) { return provably_equal(pair.first, pair.second); });
 }
 
@@ -129,6 +155,8 @@ Result<Graph> canonicalize(const Graph& region) {
   Graph graph = TRY(Rewriter(region).rewrite(find_rule));
   check_canonical(graph);
   if (has_open_sizes(graph)) {
+    if (const std::string untold = find_untold_size(region); !untold.empty())
+      return fail("no input has an axis that tells the size '{}'", untold);
     take_limited_sizes(graph);
     TRY(check_open_sizes(graph));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
 #include "graph/element_rules.h"
 #include "graph/shape_rules.h"
@@ -23,7 +24,8 @@ void fill(const Tensor& tensor, double number) {
 
 }  // namespace
 
-Rewriter::Rewriter(const Graph& source) : source_(source), mapped_(source.values.size(), no_value) {
+Rewriter::Rewriter(const Graph& source)
+    : source_(source), mapped_(source.values.size(), no_value), told_(told_sizes(source)) {
   graph_.name = source.name;
   graph_.opsets = {{"", 0}};  // core operators have no versions
   for (ValueId input : source.inputs) {
@@ -189,7 +191,10 @@ bool Rewriter::rewrite_elements() {
   if (node_->outputs.size() != 1) return false;
   const ValueType& type = source_.value(node_->outputs[0]).type;
   const bool is_integer = type.dtype == DType::i64 || type.dtype == DType::i32;
-  if (!is_integer || !type.elements || !std::ranges::all_of(*type.elements, &Dim::is_known)) return false;
+  const auto is_told = [&](const Dim& element) {
+    return element.is_known() && std::ranges::includes(told_, element.symbols());
+  };
+  if (!is_integer || !type.elements || !std::ranges::all_of(*type.elements, is_told)) return false;
   const std::optional<Tensor> numbers = tensor_of_elements(type);
   set_output(
       0, numbers ? add_constant(*numbers)

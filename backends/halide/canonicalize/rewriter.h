@@ -2,6 +2,9 @@
 // the other.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "backends/halide/core/core_attributes.h"
 #include "graph/graph.h"
 
@@ -69,7 +72,7 @@ class Rewriter {
 
  private:
   void close_outputs();
-  /// Rewrites a node whose output's elements are known from sizes; returns false for others.
+  /// Rewrites a node whose output's elements follow from sizes that a run tells; returns false for others.
   bool rewrite_elements();
   Shape numbers(const SymbolicShape& sizes) const;
 
@@ -78,6 +81,7 @@ class Rewriter {
   const Node* node_ = nullptr;
   std::vector<ValueId> mapped_;  // source value -> new value
   size_t names_ = 0;
+  const std::set<std::string> told_;    // open sizes that a run can tell
   mutable bool needs_numbers_ = false;  // whether the rule works only where open sizes are numbers
 };
 

@@ -115,6 +115,18 @@ input %y : f32[b,4]
 input %y : f32[3,4]
 %z = Add(%x, %y))",
        "whether the sizes fit is not known"},
+      {R"(input %x : f32[s,4]
+input %y : f32[b,2]
+%z = Concat(%x, %y) {axis=1})",
+       "Concat to [s,6]: whether the sizes fit is not known"},
+      {R"(input %x : f32[s,4]
+input %i : i64[b,4]
+%z = GatherElements(%x, %i) {axis=1})",
+       "GatherElements to [b,4]: whether the sizes fit is not known"},
+      {R"(input %x : f32[s,4]
+input %i : i64[b,1]
+%z = GatherND(%x, %i) {batch_dims=1})",
+       "GatherND to [b]: whether the sizes fit is not known"},
       {R"(input %x : f32[s]
 const %pads : i64[2] = {1, 1}
 %z = Pad(%x, %pads) {mode="reflect"})",

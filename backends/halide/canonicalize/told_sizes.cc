@@ -1,0 +1,46 @@
+#include "backends/halide/canonicalize/told_sizes.h"
+
+#include <algorithm>
+
+#include "graph/data_sizes.h"
+
+namespace intarsia::halide {
+namespace {
+
+std::set<std::string> symbols_of_values(const Graph& region) {
+  std::set<std::string> symbols;
+  for (const Value& value : region.values)
+    if (!value.constant && value.type.shape)
+      for (const Dim& size : *value.type.shape) symbols.merge(size.symbols());
+  return symbols;
+}
+
+}  // namespace
+
+std::set<std::string> told_sizes(const Graph& region) {
+  std::set<std::string> told;
+  for (const OpenSize& size : region.open_sizes) told.insert(size.name);
+  for (ValueId input : region.inputs) {
+    const auto& shape = region.value(input).type.shape;
+    if (!shape) continue;
+    for (const Dim& size : *shape)
+      if (const std::optional<LinearSize> linear = size.linear(); linear && linear->factor > 0)
+        told.insert(linear->symbol);
+  }
+  return told;
+}
+
+std::string find_untold_size(const Graph& region) {
+  const std::set<std::string> told = told_sizes(region);
+  for (const std::string& symbol : symbols_of_values(region))
+    if (!told.contains(symbol)) return symbol;
+  return {};
+}
+
+bool has_data_sizes(const Graph& region) {
+  return std::ranges::any_of(symbols_of_values(region), [&](const std::string& symbol) {
+    return depends_on_data(region, Dim::named(symbol));
+  });
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,21 @@
+// Open sizes of a region: which of them a run can tell.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+/// Returns the symbols that a run tells: the open sizes of the program, and those that the shapes of the
+/// region's inputs tell, since an axis is a multiple of one plus a number.
+std::set<std::string> told_sizes(const Graph& region);
+
+/// Returns a symbol of the region's sizes that a run cannot tell; empty if there is none.
+std::string find_untold_size(const Graph& region);
+
+/// Checks whether a size of the region depends on data.
+bool has_data_sizes(const Graph& region);
+
+}  // namespace intarsia::halide
