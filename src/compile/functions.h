@@ -14,7 +14,8 @@ namespace intarsia {
 struct ImportedFunction {
   std::string name;                                // name in the program: the signature's, else "main"
   uint64_t model_weights_bytes = 0;                // size of the weights as stored in the model
-  std::vector<SymbolBinding> bindings;             // sizes that the model leaves open
+  std::vector<SymbolBinding> bindings;             // sizes that the model leaves open and that are numbers
+  std::vector<std::string> size_notes;             // open sizes that are taken as one, for people to read
   std::shared_ptr<RefusedRegions> refused;         // regions refused by problem->targets
   std::shared_ptr<const PlanningProblem> problem;  // includes the graph
 };

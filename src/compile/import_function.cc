@@ -5,6 +5,7 @@
 #include "compile/choose_targets.h"
 #include "import/import_model.h"
 #include "passes/infer_types.h"
+#include "passes/joined_sizes.h"
 #include "passes/note_quantization.h"
 #include "passes/pinned_sizes.h"
 #include "passes/remove_dead_nodes.h"
@@ -96,6 +97,7 @@ ImportedFunction finish_import(FunctionImport import) {
   return {.name = import.signature.empty() ? "main" : import.signature,
           .model_weights_bytes = import.weights_bytes,
           .bindings = std::move(import.bindings),
+          .size_notes = std::move(import.size_notes),
           .refused = std::move(import.refused),
           .problem = std::make_shared<const PlanningProblem>(std::move(import.problem))};
 }
@@ -114,15 +116,14 @@ Status bind_sizes(FunctionImport& import) {
   return {};
 }
 
-Status type_values(FunctionImport& import) {
-  PlanningProblem& problem = import.problem;
-  const auto infer = [&] {
-    return with_kind(ErrorKind::corrupt,
-                     infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets)));
-  };
-  TRY(infer());
-  while (const std::optional<PinnedSize> pinned = find_pinned_size(problem.graph)) {
-    const auto open = std::ranges::find(problem.graph.open_sizes, pinned->symbol, &OpenSize::name);
+namespace {
+
+/// Fixes a size that the model itself fixes, or takes sizes as one that it combines; returns false if there
+/// are none left.
+Result<bool> settle_sizes(FunctionImport& import) {
+  Graph& graph = import.problem.graph;
+  if (const std::optional<PinnedSize> pinned = find_pinned_size(graph)) {
+    const auto open = std::ranges::find(graph.open_sizes, pinned->symbol, &OpenSize::name);
     if (!open->by_default)
       return fail(
           "--shape: '{}' cannot stay open: node '{}' {}, which works only where it is {}; give this number, "
@@ -130,9 +131,27 @@ Status type_values(FunctionImport& import) {
           "export the model without it",
           pinned->symbol, pinned->node, pinned->why, pinned->value);
     import.bindings.push_back({pinned->symbol, pinned->value, true, pinned->node});
-    fix_open_size(problem.graph, pinned->symbol, pinned->value);
-    TRY(infer());
+    fix_open_size(graph, pinned->symbol, pinned->value);
+    return true;
   }
+  const std::optional<JoinedSizes> sizes = find_sizes_to_join(graph, import.services.evaluate);
+  if (!sizes) return false;
+  import.size_notes.push_back(
+      fmt::format("the open sizes '{}' and '{}' are taken as one, as node '{}' combines them; two names in "
+                  "--shape keep them apart",
+                  sizes->kept, sizes->joined, sizes->node));
+  join_sizes(graph, *sizes);
+  return true;
+}
+
+}  // namespace
+
+Status type_values(FunctionImport& import) {
+  PlanningProblem& problem = import.problem;
+  do {
+    TRY(with_kind(ErrorKind::corrupt,
+                  infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
+  } while (TRY(settle_sizes(import)));
   return {};
 }
 

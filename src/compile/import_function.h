@@ -13,6 +13,7 @@ struct FunctionImport {
   std::shared_ptr<RefusedRegions> refused = std::make_shared<RefusedRegions>();
   PlanningProblem problem = {};
   std::vector<SymbolBinding> bindings = {};
+  std::vector<std::string> size_notes = {};
   uint64_t weights_bytes = 0;
 
   const Graph& graph() const { return problem.graph; }

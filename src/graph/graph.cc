@@ -169,6 +169,16 @@ std::vector<ValueId> find_boundary_inputs(const Graph& graph, const std::vector<
   return inputs;
 }
 
+void replace_sizes(Graph& graph, const std::function<Dim(const Dim&)>& replace) {
+  const auto replace_all = [&](std::vector<Dim>& sizes) {
+    for (Dim& size : sizes) size = replace(size);
+  };
+  for (Value& value : graph.values) {
+    if (value.type.shape) replace_all(*value.type.shape);
+    if (value.type.elements) replace_all(*value.type.elements);
+  }
+}
+
 Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes, const Boundary& boundary) {
   Graph part;
   part.name = graph.name;

@@ -128,6 +128,9 @@ bool has_output(const Node& node, size_t i);
 /// Returns everything the node reads: inputs that are not omitted, then captures.
 std::vector<ValueId> values_read(const Node& node);
 
+/// Replaces the sizes and elements in the types of all values.
+void replace_sizes(Graph& graph, const std::function<Dim(const Dim&)>& replace);
+
 /// Returns, for every value, the nodes that read it, in order, each once.
 std::vector<std::vector<NodeId>> find_readers(const Graph& graph);
 

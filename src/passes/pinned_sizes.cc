@@ -41,13 +41,7 @@ std::optional<PinnedSize> find_pinned_size(const Graph& graph) {
 
 void fix_open_size(Graph& graph, const std::string& symbol, int64_t value) {
   const std::map<std::string, Dim> number{{symbol, value}};
-  const auto fix = [&](std::vector<Dim>& sizes) {
-    for (Dim& size : sizes) size = size.substitute(number);
-  };
-  for (Value& of : graph.values) {
-    if (of.type.shape) fix(*of.type.shape);
-    if (of.type.elements) fix(*of.type.elements);
-  }
+  replace_sizes(graph, [&](const Dim& size) { return size.substitute(number); });
   std::erase_if(graph.open_sizes, [&](const OpenSize& size) { return size.name == symbol; });
 }
 

@@ -1,6 +1,6 @@
 """Sizes that a model leaves open, on the command line.
 
-Covers: src/passes/ bind_shapes.cc pinned_sizes.cc
+Covers: src/passes/ bind_shapes.cc joined_sizes.cc pinned_sizes.cc
 cli/commands/ compile.cc
 """
 
@@ -90,3 +90,42 @@ def test_sizes_that_are_expressions(tmp_path):
     )
     message = error_of("compile", model, "-o", program, "--shape", "mask=1x0", status=2)
     assert "--shape mask=1x0: size 1 is past+1 in the model, and no size past makes that 0" in message
+
+
+def test_sizes_that_the_model_combines(tmp_path):
+    """Converters give the batch of each input a name of its own."""
+    model = save(
+        tmp_path / "two.onnx",
+        [
+            helper.make_node("Concat", ["a", "b"], ["c"], axis=1),
+            helper.make_node("MatMul", ["c", "w"], ["p"]),
+            helper.make_node("Mul", ["p", "d"], ["y"], "scale"),
+        ],
+        [
+            ("a", TensorProto.FLOAT, ["n", 3]),
+            ("b", TensorProto.FLOAT, ["m", 2]),
+            ("d", TensorProto.FLOAT, ["k", 1]),
+        ],
+        [("y", TensorProto.FLOAT, ["n", 4])],
+        [("w", np.ones((5, 4), np.float32))],
+    )
+    program = tmp_path / "two.so"
+    done = call("compile", model, "-o", program, "--fallback", "none", "--tune", "off")
+    assert "'n' and 'm' are taken as one" in " ".join(done.stdout.split())
+    report = call_json("explain", program)
+    assert [size["symbol"] for size in report["open_sizes"]] == ["n"]
+    assert [region["target"] for region in report["regions"]] == ["halide@cpu"]
+    files = {}
+    for name, shape in {"a": (2, 3), "b": (2, 2), "d": (2, 1), "one": (1, 1)}.items():
+        files[name] = tmp_path / f"{name}.npy"
+        np.save(files[name], np.ones(shape, np.float32))
+    given = [f"--input={name}={files[name]}" for name in ("a", "b")]
+    assert call_json("run", program, *given, f"--input=d={files['d']}")["outputs"][0]["shape"] == [2, 4]
+    message = error_of("run", program, *given, f"--input=d={files['one']}", status=2)
+    assert "input 'd' has shape 1x1, want size 2 on axis 0: it is n" in message
+    apart = ("--shape", "d=Kx1")
+    call("compile", model, "-o", program, "--fallback", "none", "--tune", "off", "--shape", "a=Nx3", *apart)
+    assert [size["symbol"] for size in call_json("explain", program)["open_sizes"]] == ["K", "N"]
+    for name in ("d", "one"):
+        ran = call_json("run", program, *given, f"--input=d={files[name]}")
+        assert ran["outputs"][0]["shape"] == [2, 4]
