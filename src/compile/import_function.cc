@@ -126,9 +126,8 @@ Result<bool> settle_sizes(FunctionImport& import) {
     const auto open = std::ranges::find(graph.open_sizes, pinned->symbol, &OpenSize::name);
     if (!open->by_default)
       return fail(
-          "--shape: '{}' cannot stay open: node '{}' {}, which works only where it is {}; give this number, "
-          "or "
-          "export the model without it",
+          "--shape: '{}' cannot stay open: node '{}' {}, which works only where it is {}; give this "
+          "number, or export the model without it",
           pinned->symbol, pinned->node, pinned->why, pinned->value);
     import.bindings.push_back({pinned->symbol, pinned->value, true, pinned->node});
     fix_open_size(graph, pinned->symbol, pinned->value);
@@ -144,6 +143,12 @@ Result<bool> settle_sizes(FunctionImport& import) {
   return true;
 }
 
+/// Says what is not counted against limits of memory.
+void note_uncounted_memory(FunctionImport& import) {
+  if (!import.request.memory_limits.empty() && !import.graph().open_sizes.empty())
+    import.size_notes.emplace_back("--memory counts no values of open size; give them numbers with --shape");
+}
+
 }  // namespace
 
 Status type_values(FunctionImport& import) {
@@ -152,6 +157,7 @@ Status type_values(FunctionImport& import) {
     TRY(with_kind(ErrorKind::corrupt,
                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
   } while (TRY(settle_sizes(import)));
+  note_uncounted_memory(import);
   return {};
 }
 

@@ -6,8 +6,8 @@
 namespace intarsia {
 namespace {
 
-std::optional<Shape> fixed_shape(const Graph& graph, ValueId value) {
-  return value == no_value ? std::nullopt : graph.value(value).type.fixed_shape();
+std::optional<Shape> planned_shape(const Graph& graph, ValueId value) {
+  return value == no_value ? std::nullopt : graph.planned_shape(value);
 }
 
 uint64_t count_elements(const Shape& shape) { return static_cast<uint64_t>(element_count(shape)); }
@@ -27,7 +27,7 @@ uint64_t depth(const Node& node, const Shape& input, const Shape& weights, const
 
 /// Returns the bytes of a value; 0 if it is omitted.
 std::optional<uint64_t> value_bytes(const Graph& graph, ValueId value) {
-  return value == no_value ? 0 : graph.value(value).type.fixed_bytes();
+  return value == no_value ? 0 : graph.planned_bytes(value);
 }
 
 /// Checks whether a value is not f32, or became f32 by dequantization from fewer bits.
@@ -46,9 +46,9 @@ bool picks_elements(const Node& node) {
 
 uint64_t count_operations(const Graph& graph, const Node& node) {
   if (!is_product(node)) return 0;
-  const std::optional<Shape> input = fixed_shape(graph, node.inputs[0]),
-                             weights = fixed_shape(graph, node.inputs[1]),
-                             output = fixed_shape(graph, node.outputs[0]);
+  const std::optional<Shape> input = planned_shape(graph, node.inputs[0]),
+                             weights = planned_shape(graph, node.inputs[1]),
+                             output = planned_shape(graph, node.outputs[0]);
   if (!input || !weights || !output || input->empty() || weights->empty()) return 0;
   const uint64_t outputs = count_elements(*output);
   if (outputs == 0 || count_elements(*weights) == 0) return 0;
@@ -83,7 +83,7 @@ uint64_t count_bytes(const Graph& graph, const Node& node) {
 }
 
 Shape weights_shape(const Graph& graph, const Node& node) {
-  return is_product(node) ? fixed_shape(graph, node.inputs[1]).value_or(Shape()) : Shape();
+  return is_product(node) ? planned_shape(graph, node.inputs[1]).value_or(Shape()) : Shape();
 }
 
 }  // namespace intarsia

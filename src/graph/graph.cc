@@ -6,11 +6,18 @@
 
 namespace intarsia {
 
-std::optional<uint64_t> ValueType::fixed_bytes() const {
-  const std::optional<Shape> sizes = fixed_shape();
-  if (!sizes || opaque || dtype == DType::string || dtype == DType::undefined) return std::nullopt;
-  return dtype_bytes(dtype, static_cast<size_t>(element_count(*sizes)));
+namespace {
+
+/// Returns the bytes of a value of this type with these sizes, if it consists of numbers or bits.
+std::optional<uint64_t> bytes_of(const ValueType& type, const std::optional<Shape>& sizes) {
+  if (!sizes || type.opaque || type.dtype == DType::string || type.dtype == DType::undefined)
+    return std::nullopt;
+  return dtype_bytes(type.dtype, static_cast<size_t>(element_count(*sizes)));
 }
+
+}  // namespace
+
+std::optional<uint64_t> ValueType::fixed_bytes() const { return bytes_of(*this, fixed_shape()); }
 
 int64_t OpenSize::tuned_size() const {
   return tuned.empty() ? std::clamp<int64_t>(1, range.min, range.max) : tuned[0];
@@ -19,6 +26,20 @@ int64_t OpenSize::tuned_size() const {
 std::string print_type(const ValueType& type) {
   if (type.opaque) return "opaque";
   return std::string(dtype_name(type.dtype)) + (type.shape ? print_shape(*type.shape) : "[*]");
+}
+
+std::optional<Shape> Graph::planned_shape(ValueId id) const {
+  const ValueType& type = value(id).type;
+  if (!type.shape || open_sizes.empty()) return type.fixed_shape();
+  std::map<std::string, Dim> numbers;
+  for (const OpenSize& size : open_sizes) numbers[size.name] = size.tuned_size();
+  SymbolicShape planned;
+  for (const Dim& size : *type.shape) planned.push_back(size.substitute(numbers));
+  return static_shape(planned);
+}
+
+std::optional<uint64_t> Graph::planned_bytes(ValueId id) const {
+  return bytes_of(value(id).type, planned_shape(id));
 }
 
 ValueId Graph::add_value(std::string value_name, ValueType type) {

@@ -115,6 +115,11 @@ struct Graph {
   Node& node(NodeId id) { return nodes[index(id)]; }
   const Node& node(NodeId id) const { return nodes[index(id)]; }
 
+  /// Returns a value's sizes where open sizes are those to plan with; nullopt if one depends on data.
+  std::optional<Shape> planned_shape(ValueId id) const;
+  /// Returns its bytes then, if it consists of numbers or bits.
+  std::optional<uint64_t> planned_bytes(ValueId id) const;
+
   ValueId add_value(std::string name, ValueType type = {});
   ValueId add_constant(std::string name, Tensor tensor);
   /// Appends the node and makes it the producer of its outputs.

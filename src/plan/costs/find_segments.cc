@@ -29,7 +29,7 @@ std::vector<Alive> find_alive(const Graph& graph) {
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const Value& value = graph.values[v];
     if (value.constant || value.producer == no_node || readers[v].empty()) continue;
-    const auto size = static_cast<std::ptrdiff_t>(value.type.fixed_bytes().value_or(0));
+    const auto size = static_cast<std::ptrdiff_t>(graph.planned_bytes(ValueId(v)).value_or(0));
     const size_t first = index(value.producer), last = index(readers[v].back());
     ++values[first], bytes[first] += size;
     --values[last], bytes[last] -= size;

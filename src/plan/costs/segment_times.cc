@@ -121,8 +121,7 @@ double least_time(const Graph& graph, const std::vector<NodeId>& segment, double
   for (NodeId node : segment) operations += count_least_operations(graph, graph.node(node));
   const Node& last = graph.node(segment.back());  // others read what it makes
   for (ValueId output : last.outputs)
-    if (output != no_value && computes_elements(last))
-      bytes += graph.value(output).type.fixed_bytes().value_or(0);
+    if (output != no_value && computes_elements(last)) bytes += graph.planned_bytes(output).value_or(0);
   return static_cast<double>(std::max(operations, bytes)) / operations_per_ns;
 }
 

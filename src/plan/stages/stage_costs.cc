@@ -123,7 +123,7 @@ std::vector<StageValue> find_stage_values(const Graph& graph, const std::vector<
   const auto find = [&](ValueId id) -> StageValue& {
     StageValue& value = values[id];
     const Value& about = graph.value(id);
-    value.bytes = static_cast<double>(about.type.fixed_bytes().value_or(0));
+    value.bytes = static_cast<double>(graph.planned_bytes(id).value_or(0));
     if (about.producer != no_node) value.producer = segment_of[index(about.producer)];
     return value;
   };
@@ -211,7 +211,7 @@ double held_bytes(const Graph& graph, const std::vector<NodeId>& segment) {
     if (id == no_value || !seen.insert(id).second) return;
     const Value& value = graph.value(id);
     bytes +=
-        static_cast<double>(value.constant ? value.constant->bytes() : value.type.fixed_bytes().value_or(1));
+        static_cast<double>(value.constant ? value.constant->bytes() : graph.planned_bytes(id).value_or(1));
   };
   for (NodeId node : segment) {
     for (ValueId read : values_read(graph.node(node)))

@@ -55,7 +55,7 @@ double time_copies(const Graph& graph, const StepList& steps, const SegmentCosts
   double time = 0;
   for (const Step& step : steps) {
     if (step.kind != Step::Kind::copy) continue;
-    const auto bytes = static_cast<double>(graph.value(step.from.value).type.fixed_bytes().value_or(0));
+    const auto bytes = static_cast<double>(graph.planned_bytes(step.from.value).value_or(0));
     time += stage_link(costs, step.from.space, step.to.space).time({1, bytes});
   }
   return time;
