@@ -16,18 +16,20 @@ ValueId weights_to_ours(Translation& t, size_t input, int64_t spatial) {
 
 Status convolution(Translation& t, int64_t spatial) {
   const Layout layout = TRY(read_layout(t, spatial));
-  const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
+  const SymbolicShape image = TRY(t.sizes(0));
+  const Shape weights = TRY(t.shape(1));
   if (static_cast<int64_t>(image.size()) != spatial + 2 || image.size() != weights.size())
     return fail("of rank {} and {}", image.size(), weights.size());
   Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
   TRY(set_padding(t, layout, image, window));
-  const int64_t channels = image[static_cast<size_t>(layout.channel_axis())],
-                depth = weights[static_cast<size_t>(spatial)];
+  const Dim& all = image[static_cast<size_t>(layout.channel_axis())];
+  if (!all.is_number()) return fail("of {} channels", all.print());
+  const int64_t channels = all.number(), depth = weights[static_cast<size_t>(spatial)];
   if (depth == 0 || channels % depth != 0) return fail("{} channels in groups of {}", channels, depth);
   const ValueId y = t.make("Conv", {to_channels_first(t, t.input(0), layout), weights_to_ours(t, 1, spatial)},
                            {{"strides", window.strides},
                             {"dilations", window.dilations},
-                            {"pads", window.pads},
+                            window.padding(),
                             {"group", channels / depth}});
   t.give(0, from_channels_first(t, y, layout));
   return {};
@@ -40,7 +42,8 @@ Status conv3d(Translation& t) { return convolution(t, 3); }
 /// filters.
 Status depthwise(Translation& t) {
   const Layout layout = TRY(read_layout(t, 2));
-  const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
+  const SymbolicShape image = TRY(t.sizes(0));
+  const Shape weights = TRY(t.shape(1));
   if (image.size() != 4 || weights.size() != 4)
     return fail("of rank {} and {}", image.size(), weights.size());
   Window window = TRY(read_window(t, layout, {weights[0], weights[1]}));
@@ -50,7 +53,7 @@ Status depthwise(Translation& t) {
   const ValueId y = t.make("Conv", {to_channels_first(t, t.input(0), layout), filters},
                            {{"strides", window.strides},
                             {"dilations", window.dilations},
-                            {"pads", window.pads},
+                            window.padding(),
                             {"group", weights[2]}});
   t.give(0, from_channels_first(t, y, layout));
   return {};
@@ -60,19 +63,23 @@ Status depthwise(Translation& t) {
 /// output sizes, weights, image.
 Status transposed_convolution(Translation& t, int64_t spatial) {
   const Layout layout = TRY(read_layout(t, spatial));
-  const Shape output = TRY(t.integers(0)), weights = TRY(t.shape(1)), image = TRY(t.shape(2));
+  const SymbolicShape output = TRY(t.elements(0)), image = TRY(t.sizes(2));
+  const Shape weights = TRY(t.shape(1));
   if (static_cast<int64_t>(output.size()) != spatial + 2 || output.size() != weights.size() ||
       output.size() != image.size())
     return fail("of rank {} and {} to {}", image.size(), weights.size(), output.size());
   Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
   TRY(set_padding(t, layout, output, window));
+  if (window.is_same) return fail("to an open size");
   std::vector<int64_t> extra;
   for (int64_t axis = 0; axis < spatial; ++axis) {
     const size_t a = static_cast<size_t>(axis), at = static_cast<size_t>(layout.spatial_axis(axis));
     const int64_t reach = (window.kernel[a] - 1) * window.dilations[a] + 1;
-    const int64_t grown = (image[at] - 1) * window.strides[a] + reach - window.pads[a] -
-                          window.pads[a + static_cast<size_t>(spatial)];
-    extra.push_back(output[at] - grown);
+    const Dim grown = (image[at] - 1) * window.strides[a] + reach - window.pads[a] -
+                      window.pads[a + static_cast<size_t>(spatial)];
+    const Dim more = output[at] - grown;
+    if (!more.is_number()) return fail("to sizes {}", print_shape(output));
+    extra.push_back(more.number());
     if (extra.back() < 0 || extra.back() >= std::max(window.strides[a], window.dilations[a]))
       return fail("its output sizes do not fit its strides");
   }

@@ -38,12 +38,15 @@ Status alias_all(Translation& t) {
 
 /// Checks the declared shape at compile time, if the input's shape is known, and passes the input on.
 Status ensure_shape(Translation& t) {
-  const Shape shape = TRY(t.shape(0));
+  const SymbolicShape shape = TRY(t.sizes(0));
   const auto wanted = tensorflow::get_shape(t.attributes(), "shape");
   if (wanted && *wanted) {
     bool fits = (*wanted)->size() == shape.size();
     for (size_t i = 0; fits && i < shape.size(); ++i)
-      fits = !(**wanted)[i].is_number() || (**wanted)[i] == shape[i];
+      if ((**wanted)[i].is_number() && !shape[i].is_number())
+        return fail("the shape of its input is known only at run time");
+      else
+        fits = !(**wanted)[i].is_number() || (**wanted)[i] == shape[i];
     if (!fits)
       return fail("its input has shape {}, it requires {}", print_shape(shape), print_shape(**wanted));
   }
@@ -195,9 +198,10 @@ Status select(Translation& t) {
   const int64_t condition = TRY(t.rank(0)), rank = TRY(t.rank(1));
   if (condition == rank || condition == 0) return same<where_>(t);
   if (condition != 1 || rank == 0) return fail("of rank {} by a condition of rank {}", rank, condition);
-  Shape shape(static_cast<size_t>(rank), 1);
-  shape[0] = TRY(t.shape(0))[0];
-  t.give(0, t.make("Where", {t.reshape(t.input(0), shape), t.input(1), t.input(2)}));
+  std::vector<int64_t> added(static_cast<size_t>(rank - 1));
+  std::iota(added.begin(), added.end(), 1);
+  const ValueId rows = added.empty() ? t.input(0) : t.make("Unsqueeze", {t.input(0), t.make_integers(added)});
+  t.give(0, t.make("Where", {rows, t.input(1), t.input(2)}));
   return {};
 }
 

@@ -23,15 +23,16 @@ Result<Positions> read_positions(const Translation& t) {
 /// Translates a resize. ResizeBicubic is missing: TensorFlow takes its weights from a table of 1024
 /// positions.
 Status resize(Translation& t, const std::string& kind) {
-  const Shape image = TRY(t.shape(0)), size = TRY(t.integers(1));
-  if (image.size() != 4 || size.size() != 2) return fail("of rank {}", image.size());
+  if (const int64_t rank = TRY(t.rank(0)); rank != 4) return fail("of rank {}", rank);
   const Positions positions = TRY(read_positions(t));
   const Layout layout{2, true};
   const ValueId x =
       to_channels_first(t, kind == "nearest" ? t.input(0) : t.cast(t.input(0), DType::f32), layout);
   const ValueId nothing = t.make_constant(Tensor(DType::f32, {0}));
-  const ValueId sizes = t.make_integers({image[0], image[3], size[0], size[1]});
-  Translation::NamedAttributes attributes{{"mode", kind}, {"coordinate_transformation_mode", positions.mode}};
+  const ValueId sizes = t.integers_input(1);
+  Translation::NamedAttributes attributes{{"mode", kind},
+                                          {"coordinate_transformation_mode", positions.mode},
+                                          {"axes", std::vector<int64_t>{2, 3}}};
   if (kind == "nearest") attributes.emplace_back("nearest_mode", positions.nearest);
   t.give(0, from_channels_first(t, t.make("Resize", {x, nothing, nothing, sizes}, std::move(attributes)),
                                 layout));

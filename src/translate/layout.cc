@@ -46,7 +46,7 @@ Result<Window> read_window(const Translation& t, const Layout& layout, std::vect
   return window;
 }
 
-Status set_padding(const Translation& t, const Layout& layout, const Shape& image, Window& window) {
+Status set_padding(const Translation& t, const Layout& layout, const SymbolicShape& image, Window& window) {
   const size_t spatial = static_cast<size_t>(layout.spatial);
   window.pads.assign(2 * spatial, 0);
   const std::string padding = t.attributes().get_string("padding", "VALID");
@@ -56,10 +56,12 @@ Status set_padding(const Translation& t, const Layout& layout, const Shape& imag
     const size_t axis = static_cast<size_t>(layout.spatial_axis(static_cast<int64_t>(i)));
     if (padding == "SAME") {
       const int64_t stride = window.strides[i], reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
-      const int64_t windows = (image[axis] + stride - 1) / stride;
-      const int64_t total = std::max<int64_t>(0, (windows - 1) * stride + reach - image[axis]);
-      window.pads[i] = total / 2;
-      window.pads[i + spatial] = total - total / 2;
+      const Dim windows = ceil_div(image[axis], stride),
+                total = larger_of((windows - 1) * stride + reach - image[axis], 0);
+      window.is_same |= !total.is_number();
+      if (!total.is_number()) continue;
+      window.pads[i] = total.number() / 2;
+      window.pads[i + spatial] = total.number() - total.number() / 2;
     } else if (padding == "EXPLICIT" && explicit_pads.size() == 2 * (spatial + 2)) {
       window.pads[i] = explicit_pads[2 * axis];
       window.pads[i + spatial] = explicit_pads[2 * axis + 1];

@@ -22,6 +22,12 @@ ValueId from_channels_first(Translation& t, ValueId value, const Layout& layout)
 /// Sizes of a window along the spatial axes; pads are all starts, then all ends.
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, pads;
+  bool is_same = false;  // as many pads as SAME needs for an image of open size, in place of `pads`
+  /// Returns the attribute of ONNX's operators that says the padding.
+  std::pair<std::string, AttributeValue> padding() const {
+    if (is_same) return {"auto_pad", std::string("SAME_UPPER")};
+    return {"pads", pads};
+  }
 };
 
 /// Reads strides and dilations from the node's attributes.
@@ -29,6 +35,6 @@ Result<Window> read_window(const Translation& t, const Layout& layout, std::vect
 
 /// Sets the pads from the attribute `padding` for an image of this shape: SAME puts the odd element at the
 /// end.
-Status set_padding(const Translation& t, const Layout& layout, const Shape& image, Window& window);
+Status set_padding(const Translation& t, const Layout& layout, const SymbolicShape& image, Window& window);
 
 }  // namespace intarsia

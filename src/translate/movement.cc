@@ -10,8 +10,7 @@ namespace {
 
 Status reshape(Translation& t) {
   // TensorFlow takes a zero as a size; ours copies a size for it unless allowzero is set.
-  const ValueId shape =
-      t.is_constant(1) ? t.make_integers(TRY(t.integers(1))) : t.cast(t.input(1), DType::i64);
+  const ValueId shape = t.integers_input(1);
   t.give(0, t.make("Reshape", {t.input(0), shape}, {{"allowzero", int64_t{1}}}));
   return {};
 }
@@ -82,20 +81,27 @@ Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector
 
 constexpr int64_t max_parts = 1 << 16;
 
+/// Returns a size as a number. Error: it is open.
+Result<int64_t> number_of(const Dim& size) {
+  if (size.is_number()) return size.number();
+  return fail("an axis of {} elements", size.print());
+}
+
 Status unpack(Translation& t) {
-  const Shape shape = TRY(t.shape(0));
+  const SymbolicShape shape = TRY(t.sizes(0));
   const int64_t axis =
       TRY(normal_axis(t.attributes().get_int("axis", 0), static_cast<int64_t>(shape.size())));
-  const int64_t parts = shape[static_cast<size_t>(axis)];
+  const int64_t parts = TRY(number_of(shape[static_cast<size_t>(axis)]));
   if (parts != t.attributes().get_int("num", parts) || parts > max_parts)
     return fail("{} parts, its attribute says {}", parts, t.attributes().get_int("num", parts));
   return split_into(t, t.input(0), axis, std::vector<int64_t>(static_cast<size_t>(parts), 1), true);
 }
 
 Status split(Translation& t) {
-  const Shape shape = TRY(t.shape(1));
+  const SymbolicShape shape = TRY(t.sizes(1));
   const int64_t axis = TRY(normal_axis(TRY(t.integer(0)), static_cast<int64_t>(shape.size())));
-  const int64_t parts = t.attributes().get_int("num_split", 1), size = shape[static_cast<size_t>(axis)];
+  const int64_t parts = t.attributes().get_int("num_split", 1),
+                size = TRY(number_of(shape[static_cast<size_t>(axis)]));
   if (parts < 1 || parts > max_parts || size % parts != 0)
     return fail("{} elements into {} parts", size, parts);
   return split_into(t, t.input(1), axis, std::vector<int64_t>(static_cast<size_t>(parts), size / parts),
@@ -103,13 +109,14 @@ Status split(Translation& t) {
 }
 
 Status split_v(Translation& t) {
-  const Shape shape = TRY(t.shape(0));
+  const SymbolicShape shape = TRY(t.sizes(0));
   const int64_t axis = TRY(normal_axis(TRY(t.integer(2)), static_cast<int64_t>(shape.size())));
   std::vector<int64_t> sizes = TRY(t.integers(1));
   const auto open = std::ranges::find(sizes, -1);
   if (open != sizes.end()) {
     *open = 0;
-    *open = shape[static_cast<size_t>(axis)] - std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+    *open = TRY(number_of(shape[static_cast<size_t>(axis)])) -
+            std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
   }
   if (sizes.empty()) return fail("into no parts");
   return split_into(t, t.input(0), axis, sizes, false);
@@ -146,17 +153,17 @@ Status mirror_pad(Translation& t) {
 }
 
 Status tile(Translation& t) {
-  t.give(0, t.make("Tile", {t.input(0), t.make_integers(TRY(t.integers(1)))}));
+  t.give(0, t.make("Tile", {t.input(0), t.integers_input(1)}));
   return {};
 }
 
 Status broadcast_to(Translation& t) {
-  t.give(0, t.make("Expand", {t.input(0), t.make_integers(TRY(t.integers(1)))}));
+  t.give(0, t.make("Expand", {t.input(0), t.integers_input(1)}));
   return {};
 }
 
 Status fill(Translation& t) {
-  t.give(0, t.make("Expand", {t.input(1), t.make_integers(TRY(t.integers(0)))}));
+  t.give(0, t.make("Expand", {t.input(1), t.integers_input(0)}));
   return {};
 }
 

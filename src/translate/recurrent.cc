@@ -25,11 +25,15 @@ Result<Inputs> find_inputs(const Translation& t, size_t states) {
 
 /// Checks that the loop runs over all of its input: a partial one has no translation.
 Status check_steps(const Translation& t, const Inputs& inputs) {
-  const Shape x = TRY(t.shape(0));
+  const SymbolicShape x = TRY(t.sizes(0));
   if (x.size() != 3 || x[0] == 0) return fail("over a sequence of shape {}", print_shape(x));
-  int64_t steps = TRY(t.integer(inputs.bounds));
-  for (size_t i = inputs.bounds; i < inputs.bounds_end; ++i) steps = std::min(steps, TRY(t.integer(i)));
-  return steps == x[0] ? Status() : fail("over {} of {} steps", steps, x[0]);
+  std::optional<Dim> steps;
+  for (size_t i = inputs.bounds; i < inputs.bounds_end; ++i) {
+    const std::vector<Dim> bound = TRY(t.elements(i));
+    if (bound.size() != 1) return fail("over {} numbers of steps", bound.size());
+    steps = steps ? smaller_of(*steps, bound[0]) : bound[0];
+  }
+  return provably_equal(*steps, x[0]) ? Status() : fail("over {} of {} steps", steps->print(), x[0].print());
 }
 
 /// Reorders a kernel: [in, gates * units], gates in TensorFlow's order -> [1, gates * units, in], gates in

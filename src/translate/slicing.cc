@@ -51,13 +51,14 @@ Result<Specification> read_specification(const Translation& t) {
 /// Translates numpy's indexing: first the ranges, then the removed axes, then the new ones.
 Status strided_slice(Translation& t) {
   const Specification spec = TRY(read_specification(t));
-  const Shape shape = TRY(t.shape(0));
+  const SymbolicShape shape = TRY(t.sizes(0));
   const int64_t rank = static_cast<int64_t>(shape.size());
   int64_t named = 0;
   for (size_t i = 0; i < spec.begins.size(); ++i)
     named += !spec.has(spec.ellipsis_mask, i) && !spec.has(spec.new_axis_mask, i);
   if (named > rank) return fail("it names {} axes of an input of rank {}", named, rank);
   std::vector<int64_t> starts, ends, steps, axes, dropped, added;
+  std::vector<std::pair<int64_t, int64_t>> picked;  // elements of open axes, which a run checks
   int64_t axis = 0, result_axis = 0;
   for (size_t i = 0; i < spec.begins.size(); ++i) {
     if (spec.has(spec.ellipsis_mask, i)) {
@@ -70,11 +71,17 @@ Status strided_slice(Translation& t) {
       continue;
     }
     if (axis >= rank) return fail("it names more axes than the {} of its input", rank);
-    const int64_t stride = spec.strides[i], size = shape[static_cast<size_t>(axis)];
+    const int64_t stride = spec.strides[i];
+    const Dim& size = shape[static_cast<size_t>(axis)];
     if (stride == 0) return fail("stride 0");
+    if (spec.has(spec.shrink_mask, i) && !size.is_number()) {
+      picked.emplace_back(axis, spec.begins[i]);
+      dropped.push_back(axis++);
+      continue;
+    }
     if (spec.has(spec.shrink_mask, i)) {
-      const int64_t at = spec.begins[i] < 0 ? spec.begins[i] + size : spec.begins[i];
-      if (at < 0 || at >= size) return fail("element {} of {}", spec.begins[i], size);
+      const int64_t at = spec.begins[i] < 0 ? spec.begins[i] + size.number() : spec.begins[i];
+      if (at < 0 || at >= size.number()) return fail("element {} of {}", spec.begins[i], size.number());
       starts.push_back(at);
       ends.push_back(at + 1);
       steps.push_back(1);
@@ -93,6 +100,8 @@ Status strided_slice(Translation& t) {
   if (!axes.empty())
     value = t.make("Slice", {value, t.make_integers(starts), t.make_integers(ends), t.make_integers(axes),
                              t.make_integers(steps)});
+  for (const auto& [from, element] : picked)
+    value = t.make("Gather", {value, t.make_integers({element})}, {{"axis", from}});
   if (!dropped.empty()) value = t.make("Squeeze", {value, t.make_integers(dropped)});
   if (!added.empty()) value = t.make("Unsqueeze", {value, t.make_integers(added)});
   t.give(0, value);

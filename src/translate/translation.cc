@@ -36,6 +36,19 @@ Result<Shape> Translation::shape(size_t i) const {
   return fail("the shape of its input {} is known only at run time", i);
 }
 
+Result<SymbolicShape> Translation::sizes(size_t i) const {
+  const std::optional<SymbolicShape>& shape = type(i).shape;
+  if (shape && std::ranges::all_of(*shape, &Dim::is_known)) return *shape;
+  return fail("the shape of its input {} is known only at run time", i);
+}
+
+Result<std::vector<Dim>> Translation::elements(size_t i) const {
+  const std::optional<std::vector<Dim>>& known = type(i).elements;
+  if (!is_constant(i) && known && std::ranges::all_of(*known, &Dim::is_known)) return *known;
+  const std::vector<int64_t> numbers = TRY(integers(i));
+  return std::vector<Dim>(numbers.begin(), numbers.end());
+}
+
 Result<int64_t> Translation::rank(size_t i) const {
   if (type(i).shape) return static_cast<int64_t>(type(i).shape->size());
   return fail("the rank of its input {} is known only at run time", i);
@@ -95,6 +108,11 @@ ValueId Translation::make_integers(const std::vector<int64_t>& values) {
   Tensor tensor(DType::i64, {static_cast<int64_t>(values.size())});
   std::ranges::copy(values, tensor.as<int64_t>().begin());
   return make_constant(std::move(tensor));
+}
+
+ValueId Translation::integers_input(size_t i) {
+  const Result<std::vector<int64_t>> known = integers(i);
+  return known ? make_integers(*known) : cast(input(i), DType::i64);
 }
 
 ValueId Translation::make_scalar(DType dtype, double value) {

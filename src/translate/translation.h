@@ -40,6 +40,10 @@ class Translation {
   DType dtype(size_t i) const { return type(i).dtype; }
   /// Returns facts about input `i`; these functions fail with the reason if they are unknown at compile time.
   Result<Shape> shape(size_t i) const;
+  /// Returns the sizes of input `i`, numbers or expressions.
+  Result<SymbolicShape> sizes(size_t i) const;
+  /// Returns the integers in input `i`, which may follow from sizes.
+  Result<std::vector<Dim>> elements(size_t i) const;
   Result<int64_t> rank(size_t i) const;
   Result<Tensor> constant(size_t i) const;
   Result<std::vector<int64_t>> integers(size_t i) const;
@@ -52,6 +56,8 @@ class Translation {
                                     NamedAttributes attributes = {});
   ValueId make_constant(Tensor tensor);
   ValueId make_integers(const std::vector<int64_t>& values);
+  /// Returns input `i`, a shape or the like, as i64.
+  ValueId integers_input(size_t i);
   /// Adds a scalar of an integer or floating-point type.
   ValueId make_scalar(DType dtype, double value);
   ValueId transpose(ValueId value, const std::vector<int64_t>& permutation);

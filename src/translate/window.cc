@@ -6,7 +6,7 @@ namespace {
 
 Status pool(Translation& t, int64_t spatial, bool average) {
   const Layout layout = TRY(read_layout(t, spatial));
-  const Shape image = TRY(t.shape(0));
+  const SymbolicShape image = TRY(t.sizes(0));
   const std::vector<int64_t> sizes = t.attributes().get_ints("ksize");
   if (static_cast<int64_t>(image.size()) != spatial + 2 || sizes.size() != image.size())
     return fail("of rank {} with sizes of rank {}", image.size(), sizes.size());
@@ -17,7 +17,7 @@ Status pool(Translation& t, int64_t spatial, bool average) {
   Window window = TRY(read_window(t, layout, std::move(kernel)));
   TRY(set_padding(t, layout, image, window));
   Translation::NamedAttributes attributes{
-      {"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads}};
+      {"kernel_shape", window.kernel}, {"strides", window.strides}, window.padding()};
   if (average) attributes.emplace_back("count_include_pad", int64_t{0});
   const ValueId y = t.make(average ? "AveragePool" : "MaxPool", {to_channels_first(t, t.input(0), layout)},
                            std::move(attributes));
