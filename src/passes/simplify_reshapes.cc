@@ -32,7 +32,10 @@ Tensor make_shape(DType dtype, const std::vector<int64_t>& numbers) {
   return *tensor_of_elements(type);
 }
 
-bool copies_zeros(const Node& node) { return node.attributes.get_int("allowzero", 0) == 0; }
+/// Checks whether a size of 0 stands for the input's: in TensorFlow it is a size.
+bool copies_zeros(const Node& node) {
+  return node.domain.empty() && node.attributes.get_int("allowzero", 0) == 0;
+}
 
 }  // namespace
 
