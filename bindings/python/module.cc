@@ -217,6 +217,16 @@ class Program : public ProgramHandle {
     return functions;
   }
 
+  /// Returns {output: sizes or None}, with -1 for a size that only a run tells.
+  nb::dict output_shapes(const std::string& function, const std::vector<intarsia::NamedSizes>& inputs) const {
+    const std::vector<intarsia::NamedShape> shapes =
+        intarsia::detail::output_shapes(program.get(), inputs, function);
+    nb::dict results;
+    for (const intarsia::NamedShape& shape : shapes)
+      results[shape.name.c_str()] = shape.rank_known ? nb::cast(shape.shape) : nb::none();
+    return results;
+  }
+
   std::string text() const { return intarsia_program_text(program.get()); }
   void verify() const { check(intarsia_program_verify(program.get())); }
 
@@ -265,6 +275,7 @@ NB_MODULE(_intarsia, module) {
       .def("bind", &Program::bind)
       .def("slots", &Program::slots)
       .def("functions", &Program::functions)
+      .def("output_shapes", &Program::output_shapes)
       .def("text", &Program::text)
       .def("verify", &Program::verify);
   module.def("devices", [] {

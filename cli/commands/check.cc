@@ -1,8 +1,10 @@
 // intarsia check
 #include <fmt/format.h>
 
+#include <limits>
 #include <list>
 #include <memory>
+#include <utility>
 
 #include "cli/commands/commands.h"
 #include "cli/inputs/inputs.h"
@@ -59,6 +61,46 @@ std::string print_tolerance(const Json& report) {
   return text;
 }
 
+/// Formats open sizes: "batch = 2, seq = 7".
+std::string print_sizes(const Json& sizes) {
+  std::string text;
+  for (const auto& [symbol, size] : sizes.items())
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol, size.get<int64_t>());
+  return text;
+}
+
+/// Returns the output that differs most, one that is not ok first; null if there is none.
+const Json* find_worst_output(const Json& plans) {
+  const auto rank = [](const Json& output) {
+    const double most = std::numeric_limits<double>::infinity();
+    return std::pair(!output["ok"].get<bool>(),
+                     output["max_rel"].is_null() ? most : output["max_rel"].get<double>());
+  };
+  const Json* worst = nullptr;
+  for (const Json& plan : plans)
+    for (const Json& output : plan["outputs"])
+      if (worst == nullptr || rank(output) > rank(*worst)) worst = &output;
+  return worst;
+}
+
+/// Formats a line for the comparison at one combination of open sizes.
+std::string print_checked_sizes(const Json& entry) {
+  const std::string where = "  with " + print_sizes(entry["sizes"]) + ": ";
+  if (entry["ok"].is_null())
+    return fmt::format("{}not compared: {}\n", where, entry["reason"].get<std::string>());
+  for (const Json& plan : entry["plans"])
+    if (!plan["reason"].is_null())
+      return fmt::format("{}NOT OK: {}\n", where, plan["reason"].get<std::string>());
+  const Json* worst = find_worst_output(entry["plans"]);
+  if (worst == nullptr) return where + "ok\n";
+  const Json& why = (*worst)["why"];
+  if (!why.is_null())
+    return fmt::format("{}NOT OK: output {}: {}\n", where, (*worst)["name"].get<std::string>(),
+                       why.get<std::string>());
+  return fmt::format("{}ok, differs by at most {} of the largest\n", where,
+                     print_number((*worst)["max_rel"]));
+}
+
 void print_report(const Json& report, Verbosity verbosity) {
   if (verbosity == Verbosity::quiet) return;
   const bool is_verbose = verbosity == Verbosity::verbose;
@@ -75,6 +117,7 @@ void print_report(const Json& report, Verbosity verbosity) {
                           output["why"].is_null() ? "" : ": " + output["why"].get<std::string>());
     }
   }
+  for (size_t i = 1; i < report["sizes"].size(); ++i) text += print_checked_sizes(report["sizes"][i]);
   if (is_verbose) text += print_tolerance(report);
   if (!report["first_bad_node"].is_null())
     text += fmt::format("  first bad node: {}\n", report["first_bad_node"].get<std::string>());
@@ -83,18 +126,29 @@ void print_report(const Json& report, Verbosity verbosity) {
   print_text(text, 9);
 }
 
-/// Throws an error for the first output that is wrong.
-void throw_mismatch(const Json& report) {
-  for (const Json& plan : report["plans"]) {
+/// Throws an error for the first of the plans' outputs that is wrong. `at`: what is before the plan's name.
+void throw_mismatch_of(const Json& report, const Json& plans, const std::string& at) {
+  const std::string subject = report["subject"].get<std::string>();
+  const std::string against = report["against"].get<std::string>();
+  for (const Json& plan : plans) {
+    const std::string where = at + (plan["number"] == 0 ? "" : name_checked_plan(plan) + ": ");
     for (const Json& output : plan["outputs"]) {
       if (output["ok"].get<bool>()) continue;
-      const std::string where = plan["number"] == 0 ? "" : name_checked_plan(plan) + ": ";
-      throw intarsia::Error(
-          fmt::format("{}: {}output '{}' differs from that of {}: {}", report["subject"].get<std::string>(),
-                      where, output["name"].get<std::string>(), report["against"].get<std::string>(),
-                      output["why"].get<std::string>()));
+      throw intarsia::Error(fmt::format("{}: {}output '{}' differs from that of {}: {}", subject, where,
+                                        output["name"].get<std::string>(), against,
+                                        output["why"].get<std::string>()));
     }
+    if (plan["ok"] == false)
+      throw intarsia::Error(fmt::format("{}: {}it does not run, which {} does: {}", subject, where, against,
+                                        plan["reason"].get<std::string>()));
   }
+}
+
+/// Throws an error for the first output that is wrong.
+void throw_mismatch(const Json& report) {
+  throw_mismatch_of(report, report["plans"], "");
+  for (const Json& entry : report["sizes"])
+    throw_mismatch_of(report, entry["plans"], "with " + print_sizes(entry["sizes"]) + ": ");
 }
 
 /// Reads the inputs into `arrays`, which own the memory; returns the conversions of pictures, by input.

@@ -228,6 +228,30 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_output_size(const intarsia_prog
 INTARSIA_EXPORT intarsia_error* intarsia_program_slot(const intarsia_program* program, size_t slot,
                                                       intarsia_slot* info);
 
+/* Shape of an output, in the caller's memory. */
+typedef struct intarsia_shape {
+  size_t struct_size;
+  const char* name; /* name of the output */
+  /* Before the call: how many sizes `sizes` has room for. After it: the output's rank; -1 if only a run tells
+   * it, as for values that are not tensors. */
+  int64_t rank;
+  int64_t* sizes; /* becomes the output's sizes, in elements; -1 where only a run tells it. May be NULL for
+                   * rank 0 */
+} intarsia_shape;
+
+/* Computes the shapes of outputs of a function (NULL: the only one) from those of all its inputs, without a
+ * run. Inputs are given as in intarsia_session_run, in any order; only their names and shapes are read, and
+ * data may be NULL. Those that are not tensors may be left out. Outputs may be all or some, in any order. The
+ * shapes of the inputs are checked as a run checks them, with the same errors: a missing or unknown input, a
+ * rank, a fixed size, a size out of its range, sizes that contradict each other. In addition an unknown
+ * output, or one with room for too few sizes, is an error. After an error the outputs are unchanged. A run
+ * may still refuse sizes with which the model itself does not work, as positions beyond its table. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_output_shapes(const intarsia_program* program,
+                                                               const char* function,
+                                                               const intarsia_tensor* inputs,
+                                                               size_t input_count, intarsia_shape* outputs,
+                                                               size_t output_count);
+
 /* Reads all constants and compares them with their digests, which loading does not do. */
 INTARSIA_EXPORT intarsia_error* intarsia_program_verify(const intarsia_program* program);
 /* Returns the program as text: slots, regions, steps, where each node runs and why. Lives as long as the

@@ -157,6 +157,7 @@ inline std::vector<Plugin> plugins() {
 
 using Binding = std::pair<std::string, std::string>;  // slot, device
 using NamedView = std::pair<std::string, View>;
+using NamedSizes = std::pair<std::string, std::vector<int64_t>>;  // of an argument
 
 /// Reaction of a session to a device that is lost during a run: switching to the function's next alternative,
 /// if it has one, or throwing.
@@ -239,6 +240,13 @@ inline Argument argument(const intarsia_argument& from) {
 }
 
 }  // namespace detail
+
+/// Shape of an argument. Size -1: known only after a run (of an output).
+struct NamedShape {
+  std::string name;
+  bool rank_known = true;
+  std::vector<int64_t> shape;
+};
 
 struct Function {
   std::string name;
@@ -415,6 +423,47 @@ class Session {
 
 namespace detail {
 
+/// Returns the outputs of a function with their ranks; none of a function that does not exist.
+inline std::vector<NamedShape> outputs_of(const intarsia_program* program, const std::string& name) {
+  intarsia_program_info info{};
+  info.struct_size = sizeof(info);
+  check(intarsia_program_describe(program, &info));
+  std::vector<NamedShape> outputs;
+  for (size_t i = 0; i < info.function_count; ++i) {
+    intarsia_function function{};
+    function.struct_size = sizeof(function);
+    check(intarsia_program_function(program, i, &function));
+    if (name != function.name && !(name.empty() && info.function_count == 1)) continue;
+    for (size_t output = 0; output < function.output_count; ++output) {
+      intarsia_argument argument{};
+      argument.struct_size = sizeof(argument);
+      check(intarsia_program_output(program, i, output, &argument));
+      outputs.push_back({argument.name, argument.rank >= 0, {}});
+      if (argument.rank > 0) outputs.back().shape.resize(static_cast<size_t>(argument.rank));
+    }
+  }
+  return outputs;
+}
+
+inline std::vector<NamedShape> output_shapes(const intarsia_program* program,
+                                             const std::vector<NamedSizes>& inputs,
+                                             const std::string& function) {
+  std::vector<intarsia_tensor> from;
+  for (const NamedSizes& input : inputs) {
+    from.push_back(tensor(input.first, View()));
+    from.back().rank = input.second.size();
+    from.back().shape = input.second.data();
+  }
+  std::vector<NamedShape> shapes = outputs_of(program, function);
+  std::vector<intarsia_shape> to;
+  for (NamedShape& shape : shapes)
+    to.push_back({sizeof(intarsia_shape), shape.name.c_str(), static_cast<int64_t>(shape.shape.size()),
+                  shape.shape.data()});
+  check(intarsia_program_output_shapes(program, function.empty() ? nullptr : function.c_str(), from.data(),
+                                       from.size(), to.data(), to.size()));
+  return shapes;
+}
+
 /// Sessions that are not in use by a call.
 struct IdleSessions {
   std::mutex mutex;
@@ -472,6 +521,13 @@ class Program {
            symbols(i, function.symbol_count)});
     }
     return all;
+  }
+
+  /// Returns the shapes of all outputs for inputs of these shapes, without a run; throws what a run with such
+  /// inputs would throw (intarsia_program_output_shapes).
+  std::vector<NamedShape> output_shapes(const std::vector<NamedSizes>& inputs,
+                                        const std::string& function = {}) const {
+    return detail::output_shapes(program_.get(), inputs, function);
   }
 
   /// Throws if the bytes of a constant are damaged.

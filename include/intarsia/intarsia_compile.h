@@ -176,8 +176,9 @@ typedef struct intarsia_check_request {
 } intarsia_check_request;
 
 /* Runs a model or program and another runtime on the same inputs and compares the results: of the preferred
- * plan and of every alternative that can run here, each on its own. `ok` becomes 1 or 0, `report` (may be
- * NULL) the object of `intarsia check --json`. A mismatch is not an error. */
+ * plan and of every alternative that can run here, each on its own; where sizes are open and no input is
+ * given, at several sizes. `ok` becomes 1 or 0, `report` (may be NULL) the object of `intarsia check --json`.
+ * A mismatch is not an error. */
 INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok,
                                                char** report);
 

@@ -185,10 +185,13 @@ Status split(const intarsia_compile_request& from, const std::vector<std::string
 }
 
 Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
-  if (std::ranges::all_of(result.outputs, [](const auto& output) { return output.difference.ok; }))
+  const bool is_right =
+      std::ranges::all_of(result.outputs, [](const auto& output) { return output.difference.ok; });
+  if (is_right && result.bad_inputs.empty())
     return fail("it looks into the plan that is preferred, which is right; an alternative is wrong");
   const bool is_program = TRY(is_program_file(request.path));
-  const CheckRequest model = is_program ? request_of_model(request, result) : request;
+  CheckRequest model = is_program ? request_of_model(request, result) : request;
+  if (!result.bad_inputs.empty()) model.inputs = result.bad_inputs;
   const CheckTools same{tools.compile, tools.backends, tools.oracle_named(result.against)};
   const std::optional<BadNode> bad = TRY(find_first_bad_node(model, same));
   if (!bad && is_program) {

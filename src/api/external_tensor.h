@@ -13,12 +13,13 @@
 namespace intarsia::api {
 
 /// Returns the i-th of an array whose elements are as large as the caller's header says. `Struct` is
-/// intarsia_tensor, possibly const.
+/// intarsia_tensor or intarsia_shape, possibly const.
 template <typename Struct>
-Struct& element(Struct* tensors, size_t i) {
-  static_assert(std::is_same_v<std::remove_const_t<Struct>, intarsia_tensor>);
+Struct& element(Struct* structs, size_t i) {
+  static_assert(std::is_same_v<std::remove_const_t<Struct>, intarsia_tensor> ||
+                std::is_same_v<Struct, intarsia_shape>);
   using Byte = std::conditional_t<std::is_const_v<Struct>, const std::byte, std::byte>;
-  return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(tensors) + i * tensors->struct_size);
+  return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(structs) + i * structs->struct_size);
 }
 
 /// Checks that all of them have one size, at least that of the first version's struct.

@@ -28,6 +28,8 @@ inline constexpr size_t first_size<intarsia_argument> = 40;
 template <>
 inline constexpr size_t first_size<intarsia_slot> = 32;
 template <>
+inline constexpr size_t first_size<intarsia_shape> = 32;
+template <>
 inline constexpr size_t first_size<intarsia_bind_options> = 32;
 template <>
 inline constexpr size_t first_size<intarsia_trace_event> = 48;

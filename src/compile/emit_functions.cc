@@ -31,6 +31,9 @@ Status write_plans(const Emission& emission) {
     const ChosenPlan& chosen = function.chosen;
     plans[function.name] =
         save_plan(*function.problem, chosen.plan.placement, chosen.measured, chosen.stages);
+    const Graph& graph = function.problem->graph;
+    if (!graph.open_sizes.empty() || !function.bindings.empty())
+      plans[function.name].shapes = save_shapes(graph);
   }
   return write_plan_file(emission.request.saved_plan_path, plans);
 }

@@ -10,6 +10,7 @@
 #include "passes/pinned_sizes.h"
 #include "passes/remove_dead_nodes.h"
 #include "passes/simplify_reshapes.h"
+#include "plan/choose/plan_file.h"
 
 namespace intarsia {
 namespace {
@@ -56,6 +57,15 @@ std::map<std::string, RequestedShape> shapes_for(const FunctionImport& import) {
   return shapes;
 }
 
+/// Returns the shapes of the plan file; none if there is none, or it lacks the function, which planning
+/// reports.
+Result<PlanShapes> shapes_of_plan(const FunctionImport& import) {
+  if (import.request.plan_path.empty()) return PlanShapes();
+  const auto plans = TRY(read_plan_file(import.request.plan_path));
+  const auto plan = plans.find(import.name());
+  return plan == plans.end() ? PlanShapes() : plan->second.shapes;
+}
+
 /// Checks whether the user names a device beside processors: code for devices has numbers for sizes.
 bool wants_a_device(const FunctionImport& import) {
   return std::ranges::any_of(import.problem.slots, [&](const DeviceSlot& slot) {
@@ -94,7 +104,7 @@ Result<FunctionImport> start_import(const CompileRequest& request, const Compile
 }
 
 ImportedFunction finish_import(FunctionImport import) {
-  return {.name = import.signature.empty() ? "main" : import.signature,
+  return {.name = import.name(),
           .model_weights_bytes = import.weights_bytes,
           .bindings = std::move(import.bindings),
           .size_notes = std::move(import.size_notes),
@@ -112,7 +122,13 @@ Status read_graph(FunctionImport& import) {
 
 Status bind_sizes(FunctionImport& import) {
   const Unmentioned unmentioned = wants_a_device(import) ? Unmentioned::become_one : Unmentioned::stay_open;
-  import.bindings = TRY(bind_shapes(import.problem.graph, shapes_for(import), unmentioned));
+  const std::string& plan_path = import.request.plan_path;
+  const PlanShapes of_plan = TRY(shapes_of_plan(import));
+  const PlanShapes shapes = TRY(
+      with_context(take_plan_shapes(import.graph(), of_plan, shapes_for(import)), "plan '{}'", plan_path));
+  auto bound = bind_shapes(import.problem.graph, shapes, unmentioned);
+  if (!of_plan.empty()) bound = with_context(std::move(bound), "plan '{}'", plan_path);
+  import.bindings = TRY(std::move(bound));
   return {};
 }
 

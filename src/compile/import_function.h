@@ -17,6 +17,7 @@ struct FunctionImport {
   uint64_t weights_bytes = 0;
 
   const Graph& graph() const { return problem.graph; }
+  std::string name() const { return signature.empty() ? "main" : signature; }
 };
 
 /// Returns the signatures that become functions; a single empty name for a model without signatures. Errors:

@@ -98,6 +98,7 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     part.compile.print_after.clear();
     part.compile.keep_placement = true;  // a framework that is faster for this part would hide the fault
     part.all_alternatives = false;
+    part.several_sizes = false;
     part.compile.memory_limits.clear();  // more outputs need more
     for (size_t probe : probes) part.compile.outputs.push_back(candidates[probe].value);
     const Oracle oracle = oracle_of(graph, part.compile.outputs, tools.oracle);
@@ -125,8 +126,7 @@ CheckRequest request_of_model(const CheckRequest& request, const CheckResult& re
   model.path = result.model_path;
   model.model_path.clear();
   model.bind.devices.clear();
-  for (const CheckedInput& input : result.inputs)
-    model.compile.shapes[input.name] = RequestedShape::fixed(input.shape);
+  for (const auto& [input, shape] : result.shapes) model.compile.shapes[input] = shape;
   if (find_model_format(model.path) == ModelFormat::saved_model) model.compile.signatures = {result.function};
   return model;
 }

@@ -20,8 +20,9 @@ struct BadNode {
 /// value that can be compared is right.
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools);
 
-/// Returns the same check of the model of a program whose check failed, with the program's sizes and
-/// function. A program does not record how else the model was compiled (pins, devices, kernels).
+/// Returns the same check of the model of a program whose check failed, with the program's sizes, of which
+/// the same are open, and function. A program does not record how else the model was compiled (pins, devices,
+/// kernels).
 CheckRequest request_of_model(const CheckRequest& request, const CheckResult& result);
 
 }  // namespace intarsia

@@ -1,19 +1,17 @@
 #include "measure/check_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/files/temporary_file.h"
-#include "base/fill_tensor.h"
 #include "compile/program_source.h"
-#include "import/import_model.h"
-#include "measure/nudge_inputs.h"
+#include "measure/check_sizes.h"
+#include "measure/compare_outputs.h"
 #include "measure/other_inputs.h"
+#include "measure/run_inputs.h"
+#include "program/open_sizes.h"
 #include "program/print_program.h"
-#include "runtime/allocate_value.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -60,13 +58,6 @@ Result<const fbs::FunctionT*> only_function(const LoadedProgram& program) {
   return functions[0].get();
 }
 
-Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
-  const std::optional<Tensor> tensor = allocate_value(value);
-  if (!tensor) return fail("input '{}' cannot be filled, give it", value.name);
-  TRY(with_context(fill_tensor(tensor->view(), seed, value.index_limit), "input '{}'", value.name));
-  return *tensor;
-}
-
 /// Gathers the function's inputs: those given, and the others filled. Describes them in `notes`.
 Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, const CheckRequest& request,
                                               std::vector<CheckedInput>& notes) {
@@ -90,126 +81,6 @@ Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, co
   return inputs;
 }
 
-/// Appends the elements of a value that is not a tensor, from the backend whose region produces it.
-Status append_parts(const BoundProgram& program, uint32_t id, const NamedTensor& output,
-                    std::vector<NamedValue>& values) {
-  const fbs::FunctionT& function = *program.functions[0].function;
-  const auto makes_it = [&](const auto& step) {
-    return step->kind == fbs::StepKind::run && std::ranges::find(step->outputs, id) != step->outputs.end();
-  };
-  const auto step = std::ranges::find_if(function.steps, makes_it);
-  const RunBackend* backend =
-      step == function.steps.end() ? nullptr : TRY(program.program->backend((*step)->region));
-  if (backend == nullptr || backend->unpack == nullptr)
-    return fail("output '{}' is not a tensor and cannot be compared", output.name);
-  const std::string_view encoded = as_text(std::span(function.values[id]->encoded_type));
-  const OpaqueParts parts = TRY(backend->unpack(output.owner, encoded));
-  for (size_t i = 0; i < parts.tensors.size(); ++i)
-    values.push_back({fmt::format("{}[{}]", output.name, i), parts.tensors[i]});
-  return {};
-}
-
-/// Runs the program and returns deep copies of all outputs, so that the next run leaves them alone.
-Result<std::vector<NamedValue>> run_program(Session& session, const fbs::FunctionT& function,
-                                            const std::vector<NamedValue>& inputs) {
-  std::vector<NamedTensor> from, to;
-  for (const NamedValue& input : inputs) from.push_back({input.name, input.tensor.view(), nullptr});
-  for (uint32_t id : function.outputs) to.push_back({function.values[id]->name, {}, nullptr});
-  TRY(session.run(function.name, from, to));
-  std::vector<NamedValue> outputs;
-  for (size_t i = 0; i < to.size(); ++i) {
-    if (function.values[function.outputs[i]]->dtype == 0) {
-      TRY(append_parts(session.program(), function.outputs[i], to[i], outputs));
-    } else {
-      outputs.push_back({std::string(to[i].name), Tensor(to[i].tensor)});
-    }
-  }
-  return outputs;
-}
-
-std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual,
-                                           const std::vector<NamedValue>& reference,
-                                           const Tolerance& tolerance) {
-  std::vector<CheckedOutput> compared;
-  for (const NamedValue& want : reference) {
-    const auto got = std::ranges::find(actual, want.name, &NamedValue::name);
-    Difference missing;
-    missing.why = "is missing";
-    compared.push_back({want.name, got == actual.end()
-                                       ? missing
-                                       : compare_tensors(got->tensor.view(), want.tensor.view(), tolerance)});
-  }
-  for (const NamedValue& got : actual) {
-    if (std::ranges::find(reference, got.name, &NamedValue::name) != reference.end()) continue;
-    Difference surplus;
-    surplus.why = "is not in the reference";
-    compared.push_back({got.name, surplus});
-  }
-  return compared;
-}
-
-/// Returns the part of the difference that the oracle makes on its own; nullopt if it has no number.
-std::optional<double> explained_part(const Difference& difference, const Difference& sensitivity) {
-  const bool has_part =
-      std::isfinite(sensitivity.max_abs) && std::isfinite(difference.max_abs) && difference.max_abs > 0;
-  return has_part ? std::optional(sensitivity.max_abs / difference.max_abs) : std::nullopt;
-}
-
-std::string judge_sensitivity(const Difference& sensitivity, std::optional<double> part) {
-  constexpr double enough = 0.5;
-  if (sensitivity.ok) return "the model does not cause this difference";
-  if (part && *part < enough) return "the model is sensitive, but not enough to cause this difference alone";
-  return "the model is ill-conditioned, and rounding alone may cause this difference";
-}
-
-/// Values that an oracle computes from nudged inputs or weights.
-struct NudgedValues {
-  const char* what;  // part that was nudged: "inputs"
-  std::vector<NamedValue> values;
-};
-
-/// Returns a text so that a user knows what to suspect: "; onnxruntime itself changes it by 0.5 (80% of this
-/// difference) when ...".
-std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity,
-                                 const std::string& oracle, const char* nudged) {
-  const std::optional<double> part = explained_part(difference, sensitivity);
-  return fmt::format("; {} itself changes it{}{} when the {} change by one part in a million: {}", oracle,
-                     std::isfinite(sensitivity.max_abs) ? fmt::format(" by {:.3g}", sensitivity.max_abs) : "",
-                     part ? fmt::format(" ({:.2g}% of this difference)", 100 * *part) : "", nudged,
-                     judge_sensitivity(sensitivity, part));
-}
-
-/// Runs the oracle with nudged inputs, or with nudged weights if no input has floats to nudge.
-Result<NudgedValues> run_nudged(const Oracle& oracle, const CheckTools& tools, const CheckResult& result,
-                                const std::vector<NamedValue>& inputs) {
-  const std::vector<NamedValue> nudged = nudge_inputs(inputs);
-  if (!nudged.empty())
-    return NudgedValues{"inputs", TRY(oracle.run(result.model_path, result.function, nudged))};
-  const bool has_signatures = find_model_format(result.model_path) == ModelFormat::saved_model;
-  Graph graph =
-      TRY(import_model(result.model_path, {has_signatures ? result.function : "", tools.compile.tensorflow}));
-  if (!nudge_weights(graph)) return fail("nothing to nudge");
-  return NudgedValues{"weights", TRY(oracle.run_graph(graph, inputs))};
-}
-
-/// Measures, for outputs that are not ok, how much the oracle's own answer depends on the last digits of the
-/// inputs, or of the weights.
-void measure_sensitivity(const CheckTools& tools, const CheckResult& result,
-                         const std::vector<NamedValue>& inputs, const std::vector<NamedValue>& reference,
-                         const Tolerance& tolerance, std::vector<CheckedOutput>& outputs) {
-  const Oracle& oracle = tools.oracle_named(result.against);
-  const auto others = run_nudged(oracle, tools, result, inputs);
-  if (!others) return;  // there is nothing to nudge, or the other values are not valid for this model
-  const std::vector<CheckedOutput> changes = compare_outputs(others->values, reference, tolerance);
-  for (CheckedOutput& output : outputs) {
-    const auto change = std::ranges::find(changes, output.name, &CheckedOutput::name);
-    if (output.difference.ok || change == changes.end()) continue;
-    output.sensitivity = change->difference;
-    output.difference.why +=
-        describe_sensitivity(output.difference, change->difference, oracle.name, others->what);
-  }
-}
-
 /// Warns of outputs that stay the same whatever the inputs are: a comparison says little about them.
 std::vector<std::string> find_constant_outputs(Session& session, const fbs::FunctionT& function,
                                                const CheckRequest& request,
@@ -217,7 +88,7 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
                                                const std::vector<NamedValue>& outputs) {
   std::vector<std::string> warnings;
   if (inputs.empty()) return warnings;
-  const Result<std::vector<NamedValue>> others = run_program(session, function, vary_inputs(inputs));
+  const Result<std::vector<NamedValue>> others = run_on_inputs(session, function, vary_inputs(inputs));
   if (!others) return warnings;  // the other values are not valid for this model
   for (const CheckedOutput& output : compare_outputs(*others, outputs, request.tolerance)) {
     if (!output.difference.ok) continue;
@@ -229,6 +100,14 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
   return warnings;
 }
 
+/// Values at sizes other than those of the first comparison.
+struct OtherSizes {
+  std::vector<int64_t> sizes;  // by symbol
+  size_t result = 0;           // its place in CheckResult::sizes
+  /// Values of the oracle, or its error; empty until a plan ran.
+  std::optional<Result<std::vector<NamedValue>>> reference = {};
+};
+
 /// Inputs and reference values for all plans of the program.
 struct Comparison {
   const CheckRequest& request;
@@ -236,6 +115,7 @@ struct Comparison {
   const std::shared_ptr<const LoadedProgram>& program;
   const std::vector<NamedValue>& inputs;
   std::vector<NamedValue> reference = {};  // values of the oracle; empty until a plan ran
+  std::vector<OtherSizes> others = {};     // other sizes to compare at
 };
 
 /// Runs the oracle or, if it cannot run the model, its substitute, with a warning.
@@ -252,6 +132,48 @@ Result<std::vector<NamedValue>> run_oracle(const Comparison& comparison, CheckRe
   result.warnings.push_back(fmt::format("compared with {}, since {} does not run this model: {}",
                                         substitute.name, oracle.name, values.error().message));
   return others;
+}
+
+bool ends_the_check(const Error& error) {
+  return error.kind == ErrorKind::cancelled || error.kind == ErrorKind::device_lost;
+}
+
+/// Describes in one line why there is nothing to compare with.
+std::string describe_refusal(const std::string& oracle, const Error& refusal, bool by_both) {
+  std::string text =
+      by_both ? "refused by both: " : fmt::format("refused by {}, not by the program: ", oracle);
+  text += refusal.message;
+  std::ranges::replace(text, '\n', ' ');
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+/// Checks a plan at other sizes. Where the oracle refuses them there is nothing to compare with.
+Status check_at(OtherSizes& at, Comparison& comparison, Session& session, const fbs::FunctionT& runs,
+                CheckedPlan plan, CheckResult& result) {
+  const CheckTools& tools = comparison.tools;
+  CheckedSizes& checked = result.sizes[at.result];
+  const fbs::FunctionT& function = *comparison.program->description().functions[0];
+  const std::vector<NamedValue> inputs = TRY(fill_inputs(function, at.sizes));
+  if (!at.reference)
+    at.reference = tools.oracle_named(result.against).run(result.model_path, result.function, inputs);
+  const Result<std::vector<NamedValue>> outputs = run_on_inputs(session, runs, inputs);
+  if (!outputs && ends_the_check(outputs.error())) return tl::unexpected(outputs.error());
+  if (!*at.reference) {
+    if (checked.why_not.empty() || outputs)
+      checked.why_not = describe_refusal(result.against, at.reference->error(), !outputs);
+    return {};
+  }
+  if (!outputs) {
+    plan.failure = outputs.error();
+  } else {
+    plan.outputs = compare_outputs(*outputs, **at.reference, comparison.request.tolerance);
+    if (!plan.ok())
+      measure_sensitivity(tools, result, inputs, **at.reference, comparison.request.tolerance, plan.outputs);
+  }
+  if (!plan.ok() && checked.plans.empty() && result.bad_inputs.empty()) result.bad_inputs = inputs;
+  checked.plans.push_back(std::move(plan));
+  return {};
 }
 
 /// Checks a plan, or notes that it cannot run here.
@@ -272,8 +194,8 @@ Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckRes
   result.threads = (*bound)->threads;
   const fbs::FunctionT& runs = *(*bound)->functions[0].function;
   Session session = TRY(Session::create(*bound));
-  const std::vector<NamedValue> outputs =
-      TRY(with_context(run_program(session, runs, comparison.inputs), "{} ({})", request.path, plan.targets));
+  const std::vector<NamedValue> outputs = TRY(
+      with_context(run_on_inputs(session, runs, comparison.inputs), "{} ({})", request.path, plan.targets));
   if (comparison.reference.empty()) comparison.reference = TRY(run_oracle(comparison, result));
   plan.outputs = compare_outputs(outputs, comparison.reference, request.tolerance);
   if (!plan.ok())
@@ -284,6 +206,11 @@ Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckRes
   if (is_first)
     std::ranges::move(find_constant_outputs(session, runs, request, comparison.inputs, outputs),
                       std::back_inserter(result.warnings));
+  if (is_first && !plan.ok() && !result.sizes.empty()) result.bad_inputs = comparison.inputs;
+  for (OtherSizes& other : comparison.others) {
+    TRY(check_not_cancelled(comparison.tools.compile.observer));
+    TRY(check_at(other, comparison, session, runs, {.number = number, .targets = plan.targets}, result));
+  }
   return plan;
 }
 
@@ -303,7 +230,56 @@ Status check_plans(Comparison& comparison, CheckResult& result) {
   if (!any_ran) return tl::unexpected(absences);
   result.ok =
       std::ranges::all_of(result.plans, [](const CheckedPlan& plan) { return plan.absence || plan.ok(); });
+  if (!result.sizes.empty()) {
+    std::ranges::copy_if(result.plans, std::back_inserter(result.sizes[0].plans),
+                         [](const CheckedPlan& plan) { return !plan.absence; });
+    result.ok &= std::ranges::all_of(result.sizes, &CheckedSizes::ok);
+  }
   return {};
+}
+
+/// Notes the open sizes of the inputs, and chooses others to compare at.
+Status choose_sizes(const fbs::FunctionT& function, Comparison& comparison, CheckResult& result) {
+  if (function.symbols.empty()) return {};
+  const auto note = [&](const SizesToCheck& one) {
+    CheckedSizes& checked = result.sizes.emplace_back();
+    for (size_t i = 0; i < one.sizes.size(); ++i)
+      checked.sizes.emplace_back(function.symbols[i]->name, one.sizes[i]);
+    checked.why_not = one.why_not;
+  };
+  const std::vector<int64_t> first = TRY(sizes_of_inputs(function, comparison.inputs));
+  note({first});
+  if (!comparison.request.inputs.empty() || !comparison.request.several_sizes) return {};
+  for (SizesToCheck& one : choose_sizes_to_check(function, first)) {
+    note(one);
+    if (one.why_not.empty()) comparison.others.push_back({std::move(one.sizes), result.sizes.size() - 1});
+  }
+  return {};
+}
+
+/// Returns the size of an input's axis as a compile takes it.
+RequestedSize request_size(const fbs::FunctionT& function, const fbs::ValueT& value, size_t axis,
+                           int64_t size) {
+  if (value.dims[axis] >= 0 || axis >= value.sizes.size() || value.sizes[axis] == 0) return {.number = size};
+  const std::optional<uint32_t> number = symbol_of(*function.sizes[value.sizes[axis] - 1]);
+  if (!number) return {};
+  const fbs::SymbolT& symbol = *function.symbols[*number];
+  return {.name = symbol.name,
+          .range = SizeRange{static_cast<int64_t>(symbol.min), static_cast<int64_t>(symbol.max)},
+          .tuned = {symbol.tuned.begin(), symbol.tuned.end()}};
+}
+
+std::map<std::string, RequestedShape> request_shapes(const fbs::FunctionT& function,
+                                                     const std::vector<CheckedInput>& inputs) {
+  std::map<std::string, RequestedShape> shapes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const fbs::ValueT& value = *function.values[function.inputs[i]];
+    RequestedShape shape = RequestedShape::fixed(inputs[i].shape);
+    for (size_t axis = 0; axis < shape.sizes.size(); ++axis)
+      shape.sizes[axis] = request_size(function, value, axis, inputs[i].shape[axis]);
+    shapes[value.name] = std::move(shape);
+  }
+  return shapes;
 }
 
 }  // namespace
@@ -313,8 +289,11 @@ const Oracle& CheckTools::oracle_named(const std::string& name) const {
 }
 
 bool CheckedPlan::ok() const {
-  return std::ranges::all_of(outputs, [](const CheckedOutput& output) { return output.difference.ok; });
+  return !failure &&
+         std::ranges::all_of(outputs, [](const CheckedOutput& output) { return output.difference.ok; });
 }
+
+bool CheckedSizes::ok() const { return std::ranges::all_of(plans, &CheckedPlan::ok); }
 
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools) {
   const bool is_program = TRY(is_program_file(request.path));
@@ -328,7 +307,9 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   result.function = function.name;
   const std::vector<NamedValue> inputs =
       TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
+  result.shapes = request_shapes(function, result.inputs);
   Comparison comparison{request, tools, program, inputs};
+  TRY(with_context(choose_sizes(function, comparison, result), "{}", request.path));
   TRY(check_plans(comparison, result));
   return result;
 }

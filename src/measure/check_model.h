@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,6 +38,7 @@ struct CheckRequest {
   Tolerance tolerance;
   BindOptions bind;
   bool all_alternatives = true;  // whether each plan of the program is compared, not only the first
+  bool several_sizes = true;     // whether open sizes have other values, too, if no input is given
 };
 
 struct CheckTools {
@@ -68,9 +70,19 @@ struct CheckedPlan {
   uint32_t number = 0;                // number of the alternative; 0: the preferred plan
   std::string targets = {};           // "halide@cpu + reference@cpu"
   std::optional<Error> absence = {};  // reason why it cannot run here; nullopt: it was compared
+  std::optional<Error> failure = {};  // error of its run at sizes that the oracle runs
   std::vector<CheckedOutput> outputs = {};
 
-  bool ok() const;  // whether the values of a compared plan agree
+  bool ok() const;  // whether a compared plan runs, and its values agree
+};
+
+/// Comparison at one combination of open sizes.
+struct CheckedSizes {
+  std::vector<std::pair<std::string, int64_t>> sizes;  // by symbol
+  std::string why_not = {};  // reason why nothing was compared: left out, or the oracle refuses the sizes
+  std::vector<CheckedPlan> plans = {};  // plans that were compared
+
+  bool ok() const;  // whether all plans are ok
 };
 
 struct CheckResult {
@@ -82,14 +94,20 @@ struct CheckResult {
   std::vector<CheckedInput> inputs;
   std::vector<CheckedOutput> outputs;  // outputs of the first plan that can run here
   std::vector<CheckedPlan> plans;      // plans in order of preference
-  std::string first_bad_node;          // result of find_first_bad_node(), if it was called
-  std::vector<std::string> warnings;   // outputs that hardly depend on the inputs; a substitute
+  std::vector<CheckedSizes> sizes;     // open sizes: those of `inputs`, then others; empty if none is open
+  /// Inputs at the first of `sizes` at which the first plan is wrong; empty if there are none.
+  std::vector<NamedValue> bad_inputs;
+  /// Shapes of a program's inputs as a compile takes them, with its open sizes.
+  std::map<std::string, RequestedShape> shapes;
+  std::string first_bad_node;         // result of find_first_bad_node(), if it was called
+  std::vector<std::string> warnings;  // outputs that hardly depend on the inputs; a substitute
 };
 
 /// Checks a model or a program; for a program, also the constants' digests and that the model is the one it
 /// was compiled from (unless request.model_path names another). Every plan that the program carries is bound
 /// on its own and runs on the same inputs; those whose libraries or devices are missing are named if some
-/// plan can run. A mismatch is a result, not an error.
+/// plan can run. A function with open sizes is compared at several (choose_sizes_to_check) if no input is
+/// given; other sizes than the first may be refused by the oracle. A mismatch is a result, not an error.
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools);
 
 /// Returns the object of `check --json` (docs/json.md).

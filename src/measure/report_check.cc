@@ -20,6 +20,12 @@ Json outputs_json(const std::vector<CheckedOutput>& outputs) {
   return list;
 }
 
+/// Returns why a plan was not compared, or does not run.
+Json reason_of(const CheckedPlan& plan) {
+  const std::optional<Error>& error = plan.absence ? plan.absence : plan.failure;
+  return error ? Json(error->message) : Json(nullptr);
+}
+
 Json plans_json(const std::vector<CheckedPlan>& plans) {
   Json list = Json::array();
   for (const CheckedPlan& plan : plans) {
@@ -27,8 +33,22 @@ Json plans_json(const std::vector<CheckedPlan>& plans) {
     list.push_back({{"number", plan.number},
                     {"targets", plan.targets},
                     {"ok", is_checked ? Json(plan.ok()) : Json(nullptr)},
-                    {"reason", is_checked ? Json(nullptr) : Json(plan.absence->message)},
+                    {"reason", reason_of(plan)},
                     {"outputs", outputs_json(plan.outputs)}});
+  }
+  return list;
+}
+
+Json sizes_json(const std::vector<CheckedSizes>& sizes) {
+  Json list = Json::array();
+  for (const CheckedSizes& one : sizes) {
+    Json numbers = Json::object();
+    for (const auto& [symbol, size] : one.sizes) numbers[symbol] = size;
+    const bool is_compared = one.why_not.empty();
+    list.push_back({{"sizes", std::move(numbers)},
+                    {"ok", is_compared ? Json(one.ok()) : Json(nullptr)},
+                    {"reason", is_compared ? Json(nullptr) : Json(one.why_not)},
+                    {"plans", plans_json(one.plans)}});
   }
   return list;
 }
@@ -51,6 +71,7 @@ std::string report_check_json(const CheckResult& result, const CheckRequest& req
   }
   json["outputs"] = outputs_json(result.outputs);
   json["plans"] = plans_json(result.plans);
+  json["sizes"] = sizes_json(result.sizes);
   json["first_bad_node"] = result.first_bad_node.empty() ? Json(nullptr) : Json(result.first_bad_node);
   json["warnings"] = result.warnings;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -86,6 +86,15 @@ Result<int64_t> evaluate_size(const fbs::SizeT& size, std::span<const int64_t> s
   return with_context(evaluate_postfix(view_of(size), symbols), "{}", size.text);
 }
 
+Result<std::vector<int64_t>> shape_at(const fbs::FunctionT& function, const fbs::ValueT& value,
+                                      std::span<const int64_t> symbols) {
+  std::vector<int64_t> shape = value.dims;
+  for (size_t axis = 0; axis < value.sizes.size(); ++axis)
+    if (value.sizes[axis] != 0)
+      shape[axis] = TRY(evaluate_size(*function.sizes[value.sizes[axis] - 1], symbols));
+  return shape;
+}
+
 const std::string& text_of_size(const fbs::FunctionT& function, const fbs::ValueT& value, size_t axis) {
   static const std::string none;
   if (axis >= value.sizes.size() || value.sizes[axis] == 0) return none;

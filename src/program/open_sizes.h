@@ -19,6 +19,11 @@ std::optional<uint32_t> symbol_of(const fbs::SizeT& size);
 /// divides by zero.
 Result<int64_t> evaluate_size(const fbs::SizeT& size, std::span<const int64_t> symbols);
 
+/// Returns the shape of a value with these symbols; -1 for sizes that do not follow from them. Errors are
+/// those of evaluate_size.
+Result<std::vector<int64_t>> shape_at(const fbs::FunctionT& function, const fbs::ValueT& value,
+                                      std::span<const int64_t> symbols);
+
 /// Returns the expression of an axis for people: "past+1"; empty if it has none.
 const std::string& text_of_size(const fbs::FunctionT& function, const fbs::ValueT& value, size_t axis);
 

@@ -4,11 +4,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "program/program.h"
+#include "runtime/argument_names.h"
 #include "runtime/bind_sizes.h"
 #include "runtime/named_tensor.h"
 
@@ -31,34 +31,23 @@ class ArgumentBinder {
   OpenSizes open_sizes() const { return sizes_.sizes(); }
 
  private:
-  /// Inputs or outputs: which values they are and, during a run, which of them were given.
-  struct Side {
-    std::string_view what;
-    std::span<const uint32_t> values;
-    std::unordered_map<std::string_view, size_t> by_name;
-    std::vector<bool> given;
-    size_t given_count = 0;
-  };
   struct Range {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
   };
 
-  Side make_side(std::string_view what, std::span<const uint32_t> values) const;
-  Result<size_t> find(Side& side, const NamedTensor& argument, size_t guess) const;
-  Status check_all_inputs_given() const;
   Status check_open_sizes(std::span<const NamedTensor> outputs) const;
   Status bind_input(const NamedTensor& input, uint32_t id);
   Status bind_output(NamedTensor& output, uint32_t id);
-  Status check_tensor(const Side& side, const NamedTensor& argument, const ValueState& value) const;
+  Status check_tensor(std::string_view what, const NamedTensor& argument, const ValueState& value) const;
   Status check_overlap(const NamedTensor& output) const;
   void provide_ungiven_outputs();
   Tensor& scratch(uint32_t id, const TensorView& like);
 
   const fbs::FunctionT& function_;
   std::span<ValueState> values_;
-  Side inputs_;
-  Side outputs_;
+  ArgumentNames inputs_;
+  ArgumentNames outputs_;
   SizeBinder sizes_;
   std::vector<Range> input_ranges_;       // memory of the inputs given, in their order
   std::vector<size_t> output_positions_;  // position of the caller's i-th output

@@ -36,14 +36,18 @@ Status SizeBinder::tell(const fbs::ValueT& input, const Shape& shape) {
 Status SizeBinder::check(std::string_view what, const fbs::ValueT& value, const Shape& shape) const {
   for (size_t axis = 0; axis < value.sizes.size(); ++axis) {
     if (value.sizes[axis] == 0) continue;
-    const fbs::SizeT& size = *function_.sizes[value.sizes[axis] - 1];
-    const int64_t want =
-        TRY(with_context(evaluate_size(size, sizes_), "{} '{}', with {}", what, value.name, print_sizes()));
+    const int64_t want = TRY(compute(what, value, axis));
     if (shape[axis] == want) continue;
     return fail("{} '{}' has shape {}, want size {} on axis {}: it is {}, with {}", what, value.name,
-                print_shape(shape), want, axis, size.text, print_sizes());
+                print_shape(shape), want, axis, text_of_size(function_, value, axis), print_sizes());
   }
   return {};
+}
+
+Result<int64_t> SizeBinder::compute(std::string_view what, const fbs::ValueT& value, size_t axis) const {
+  Result<int64_t> size = evaluate_size(*function_.sizes[value.sizes[axis] - 1], sizes_);
+  if (size) return size;
+  return with_context(std::move(size), "{} '{}', with {}", what, value.name, print_sizes());
 }
 
 /// Prints the sizes and what told them: "batch = 8 (input 'x')".

@@ -25,6 +25,8 @@ class SizeBinder {
   Status tell(const fbs::ValueT& input, const Shape& shape);
   /// Checks a shape against the expressions, once all inputs have told. `what`: "input" or "output".
   Status check(std::string_view what, const fbs::ValueT& value, const Shape& shape) const;
+  /// Returns the size of an axis that has an expression, once all inputs have told.
+  Result<int64_t> compute(std::string_view what, const fbs::ValueT& value, size_t axis) const;
 
  private:
   std::string print_sizes() const;

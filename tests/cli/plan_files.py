@@ -1,6 +1,6 @@
 """Plans as files: saved, used, edited, and refused when they do not fit.
 
-Covers: src/plan/choose/ plan_file.cc
+Covers: src/plan/choose/ plan_file.cc plan_shapes.cc
 """
 
 import json
@@ -195,3 +195,120 @@ def test_what_is_read_has_its_turn_before(model, tmp_path):
     path.write_text(json.dumps(plan))
     message = error_of("compile", model, "-o", tmp_path / "p.so", "--plan", path, status=2)
     assert "in the order node 'act' is before 'product', which it reads" in message
+
+
+@pytest.fixture
+def open_model(tmp_path):
+    """Rows of any number; a mask of as many and one more."""
+    return save(
+        tmp_path / "open.onnx",
+        [
+            helper.make_node("Relu", ["x"], ["a"], "act"),
+            helper.make_node("Concat", ["a", "one"], ["b"], "join", axis=0),
+            helper.make_node("Add", ["b", "mask"], ["y"], "sum"),
+        ],
+        [("x", FLOAT, ["batch", 3]), ("mask", FLOAT, ["batch + 1", "width"])],
+        [("y", FLOAT, [None, None])],
+        [("one", np.ones((1, 3), np.float32))],
+    )
+
+
+OPTIONS = ("--backends", "halide,reference", "--tune", "off")
+
+
+def open_sizes(program):
+    return [tuple(size.values()) for size in call_json("explain", program)["open_sizes"]]
+
+
+def test_open_sizes_are_part_of_the_plan(open_model, tmp_path):
+    program = tmp_path / "again.so"
+    shape = ("--shape", "x=2..32:8,4x3", "--shape", "mask=?xN")
+    path, plan, _ = saved(open_model, *OPTIONS, *shape)
+    batch = {"size": "batch", "min": 2, "max": 32, "fastest_at": [8, 4]}
+    assert plan["functions"]["main"]["shapes"] == {"mask": [None, {"size": "N"}], "x": [batch, 3]}
+    programs = set()
+    for same in ((), shape, ("--shape", "x=?x3"), ("--shape", "x=2..32x3"), ("--shape", "mask=?x?")):
+        call("compile", open_model, "-o", program, "--plan", path, *OPTIONS, *same)
+        assert open_sizes(program) == [("N", 0, 10**9, []), ("batch", 2, 32, [8, 4])]
+        programs.add(program.read_bytes())
+    assert len(programs) == 1
+    assert call_json("explain", open_model, "--plan", path, *OPTIONS)["open_sizes"][1]["max"] == 32
+    again = tmp_path / "again.json"
+    call("compile", open_model, "-o", program, "--plan", path, "--save-plan", again, *OPTIONS)
+    assert json.loads(again.read_text()) == plan
+
+
+def test_fixed_sizes_are_part_of_the_plan_of_an_open_model(open_model, tmp_path):
+    path, plan, _ = saved(open_model, *OPTIONS, "--shape", "x=8x3", "--shape", "mask=9x3")
+    assert plan["functions"]["main"]["shapes"] == {"mask": [9, 3], "x": [8, 3]}
+    call("compile", open_model, "-o", tmp_path / "again.so", "--plan", path, *OPTIONS)
+    assert [one["shape"] for one in call_json("explain", tmp_path / "again.so")["inputs"]] == [[8, 3], [9, 3]]
+
+
+def test_plans_of_fixed_models_have_no_shapes(model):
+    _, plan, _ = saved(model, *OPTIONS)
+    assert "shapes" not in plan["functions"]["main"]
+
+
+@pytest.mark.parametrize("shape", ["x=4x3", "x=1..32x3", "x=2..32:8x3", "x=Mx3", "mask=33x3"])
+def test_a_shape_that_contradicts_the_plan(open_model, tmp_path, shape):
+    path, plan, _ = saved(open_model, *OPTIONS, "--shape", "x=2..32:8,4x3")
+    message = error_of(
+        "compile", open_model, "-o", tmp_path / "n.so", "--plan", path, *OPTIONS, "--shape", shape, status=2
+    )
+    name = shape.split("=")[0]
+    chosen = {"x": "x=2..32:8,4x3", "mask": "mask=?xwidth"}[name]
+    assert f"plan '{path}': it was chosen for {chosen}, and --shape {shape} wants another shape" in message
+    assert "leave --shape out, or choose a plan for it with --save-plan" in message
+
+
+@pytest.mark.parametrize(
+    "shapes, words",
+    [
+        ([], "function 'main', \"shapes\": want an object"),
+        ({"x": 3}, "input 'x': want a list of sizes"),
+        ({"x": [-1, 3]}, "input 'x', size 0: -1 is no size; want a whole number, 0 to 1000000000"),
+        ({"x": [2.5, 3]}, "input 'x', size 0: 2.5 is no size"),
+        ({"x": [2**64 - 1, 3]}, "is no size"),
+        ({"x": [{"min": 1}, 3]}, "input 'x', size 0: want a text \"size\""),
+        ({"x": [{"size": "batch", "least": 1}, 3]}, "least"),
+        ({"x": [{"size": "batch", "min": 9, "max": 4}, 3]}, '"min" is 9 and "max" is 4; want 4 to 9'),
+        ({"x": [{"size": "batch", "max": 10**10}, 3]}, '"max": 10000000000 is no size'),
+        (
+            {"x": [{"size": "batch", "max": 4, "fastest_at": [8]}, 3]},
+            '"fastest_at": size 8 is not in 0..4; widen the range, or leave the size out',
+        ),
+        ({"x": [{"size": "batch", "fastest_at": 8}, 3]}, "want a list of sizes"),
+    ],
+)
+def test_shapes_that_make_no_sense(open_model, tmp_path, shapes, words):
+    assert words in error_with(open_model, tmp_path, shapes, status=1)
+
+
+@pytest.mark.parametrize(
+    "shapes, words",
+    [
+        ({"z": [3]}, "the model has no input 'z': it is of another model; save it again"),
+        (
+            {"x": [{"size": "batch"}, 4]},
+            "input 'x' has shape batchx4 in it, and [batch,3] in the model: it is of another model",
+        ),
+        ({"x": [3]}, "input 'x' has shape 3 in it, and [batch,3] in the model"),
+        ({"x": [None, 3]}, "input 'x' has shape ?x3 in it, and [batch,3] in the model"),
+        ({"mask": [{"size": "n"}, 3]}, "input 'mask' has shape nx3 in it, and [batch+1,width] in the model"),
+        ({"mask": [9, 3], "x": [3, 3]}, "size 0 is batch+1 in the model"),
+    ],
+)
+def test_shapes_of_another_model(open_model, tmp_path, shapes, words):
+    assert words in error_with(open_model, tmp_path, shapes, status=2)
+
+
+def error_with(open_model, folder, shapes, status):
+    """What a compile says of a plan with these shapes."""
+    path, plan, _ = saved(open_model, *OPTIONS)
+    plan["functions"]["main"]["shapes"] = shapes
+    path.write_text(json.dumps(plan))
+    program = folder / "n.so"
+    message = error_of("compile", open_model, "-o", program, "--plan", path, *OPTIONS, status=status)
+    assert f"plan '{path}': " in message and not program.exists()
+    return message

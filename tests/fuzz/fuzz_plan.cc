@@ -1,6 +1,6 @@
 // Arbitrary bytes as a plan file: what parses prints and parses to the same plans.
 //
-// Covers: src/plan/choose/ plan_file.cc
+// Covers: src/plan/choose/ plan_file.cc plan_shapes.cc
 #include <cstdint>
 #include <cstdlib>
 

@@ -18,6 +18,7 @@ from open_models import (
     SMALLEST,
     attention,
     classifier,
+    detector,
     encoder,
     language,
     perceptron,
@@ -218,6 +219,39 @@ def test_open_batches_run_in_our_kernels(tmp_path, family):
     for batch in (0, 3):
         got = program.run(random_inputs(family, {"batch": batch}))
         assert {values.shape[0] for values in got.values()} == {batch}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_shapes_of_outputs_without_a_run(tmp_path, family):
+    """Those of a run; None only where the data decides."""
+    program = compile_open(save_family(family, tmp_path), family, tmp_path)
+    sizes = {"past": 5, "h": 16, "w": 8}
+    given = random_inputs(family, {name: sizes.get(name, 3) for name in sizes_of(family)})
+    told = program.output_shapes({name: values.shape for name, values in given.items()})
+    got = program.run(given)
+    assert list(told) == list(got)
+    for name, shape in told.items():
+        assert len(shape) == got[name].ndim
+        for size, made in zip(shape, got[name].shape, strict=True):
+            assert size == made or (size is None and family is detector)
+
+
+def test_shapes_of_outputs_are_refused_as_in_a_run(tmp_path):
+    program = compile_open(save_family(attention, tmp_path), attention, tmp_path)
+    for shapes in [{"x": (2, 4, 32), "mask": (2, 3)}, {"x": (2, 3), "mask": (2, 3)}, {"x": (2, 3, 32)}]:
+        arrays = {
+            name: np.zeros(shape, bool if name == "mask" else "float32") for name, shape in shapes.items()
+        }
+        with pytest.raises(intarsia.InvalidArgumentError) as told:
+            program.output_shapes(shapes)
+        with pytest.raises(intarsia.InvalidArgumentError) as got:
+            program.run(arrays)
+        assert str(told.value) == str(got.value)
+    with pytest.raises(intarsia.InvalidArgumentError, match="no function 'f'"):
+        program.output_shapes({}, "f")
+    program.close()
+    with pytest.raises(intarsia.InvalidArgumentError, match="closed"):
+        program.output_shapes({})
 
 
 def test_errors_name_sizes_and_leave_the_session_usable(tmp_path):

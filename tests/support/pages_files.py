@@ -95,7 +95,7 @@ def save_troubles(folder):
     save_quick_gelu(folder / "operator.onnx")
     save_relu(folder / "open.onnx", shape=("batch", 4))
     np.save(folder / "x8.npy", np.zeros((8, 4), np.float32))
-    np.save(folder / "f64.npy", np.zeros((8, 4)))
+    np.save(folder / "f64.npy", np.zeros((4, 4)))
     save(
         folder / "embedding.onnx",
         [helper.make_node("Gather", ["table", "ids"], ["y"], "embedding")],

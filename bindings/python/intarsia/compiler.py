@@ -336,7 +336,8 @@ def check(
     op_libraries: Paths = (),
 ) -> Report:
     """Compares the results of a model or program, for every plan that it carries, with another runtime's.
-    Returns the object of `intarsia check --json`, with numpy's names of dtypes.
+    Returns the object of `intarsia check --json`, with numpy's names of dtypes. Where sizes are open and no
+    inputs are given, several are compared (`sizes`).
 
     model: model to compare a program with; None: the model that it was compiled from, whose path the program
         knows. Give it if that model was in memory.

@@ -315,6 +315,25 @@ class Program:
         """The sizes that are open until a run, by name: the smallest and the largest that it may have."""
         return self._signatures.open_sizes[self.signature()[0]]
 
+    def output_shapes(
+        self, inputs: Mapping[str, Sequence[int]], function: str | None = None
+    ) -> dict[str, tuple[int | None, ...] | None]:
+        """Returns the shapes of all outputs of a function (None: the only one) for inputs of these shapes,
+        without a run: `program.output_shapes({"x": (2, 3)})` gives, for example, `{"y": (2, 5)}`. A size is
+        None if only a run tells it, and so is a shape whose rank only a run tells, or an output that is not a
+        tensor. Inputs that are not tensors may be left out.
+
+        Raises Error where a run would: an input is missing, unknown or of another rank, a size is out of its
+        range, or sizes contradict each other. A run may still refuse sizes with which the model itself does
+        not work.
+        """
+        given = [(name, [int(size) for size in shape]) for name, shape in inputs.items()]
+        shapes = self._open().output_shapes(function or "", given)
+        return {
+            name: None if sizes is None else tuple(None if size < 0 else size for size in sizes)
+            for name, sizes in shapes.items()
+        }
+
     def bind(
         self,
         devices: Mapping[str, str] | None = None,

@@ -47,7 +47,7 @@ Result<std::vector<SavedStage>> read_stages(const Json& function, const std::str
 }
 
 Result<SavedPlan> read_function(const Json& json, const std::string& where) {
-  TRY(check_keys(json, {"measured_ms", "nodes", "stages", "order"}, where));
+  TRY(check_keys(json, {"measured_ms", "shapes", "nodes", "stages", "order"}, where));
   SavedPlan plan;
   if (const auto time = json.find("measured_ms"); time != json.end() && !time->is_null()) {
     constexpr double most_ms = 1e9;
@@ -62,6 +62,7 @@ Result<SavedPlan> read_function(const Json& json, const std::string& where) {
     plan.targets.emplace_back(name, target.get<std::string>());
   }
   plan.stages = TRY(read_stages(json, where));
+  if (json.contains("shapes")) plan.shapes = TRY(read_plan_shapes(json["shapes"], where));
   if (json.contains("order")) plan.order = TRY(read_texts(json, "order", where));
   return plan;
 }
@@ -183,6 +184,7 @@ std::string print_plans(const std::map<std::string, SavedPlan>& functions) {
   for (const auto& [name, plan] : functions) {
     Json& function = json["functions"][name];
     function["measured_ms"] = plan.measured ? Json(static_cast<double>(*plan.measured) / 1e6) : Json(nullptr);
+    if (!plan.shapes.empty()) function["shapes"] = print_plan_shapes(plan.shapes);
     function["nodes"] = Json::object();
     for (const auto& [node, target] : plan.targets) function["nodes"][node] = target;
     for (const SavedStage& stage : plan.stages)

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/choose/plan_shapes.h"
 #include "plan/chosen_stage.h"
 #include "plan/plan.h"
 
@@ -28,6 +29,7 @@ struct SavedPlan {
   /// Nodes, each once, in the order of turns of executors that work side by side; empty if that follows from
   /// regions.
   std::vector<std::string> order = {};
+  PlanShapes shapes = {};  // shapes of inputs that the plan was chosen for; none: those of a compile
 };
 
 /// Returns the key of each node: its name, with "#2" and so on behind it if an earlier node has the name,
@@ -41,7 +43,8 @@ SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
 ///   {"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}}}}
 /// and, for a pipeline, beside "nodes":
 ///   "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}, ...]
-/// or, for executors that work side by side, "order": ["conv1", ...]
+/// or, for executors that work side by side, "order": ["conv1", ...]; for a model that leaves sizes open,
+///   "shapes": {"x": [{"size": "batch", "min": 1, "max": 32}, 3]}
 std::string print_plans(const std::map<std::string, SavedPlan>& functions);
 
 /// Parses such JSON. Errors: not JSON, or of another form; they say what and where.
