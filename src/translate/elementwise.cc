@@ -40,15 +40,13 @@ Status alias_all(Translation& t) {
 Status ensure_shape(Translation& t) {
   const SymbolicShape shape = TRY(t.sizes(0));
   const auto wanted = tensorflow::get_shape(t.attributes(), "shape");
-  if (wanted && *wanted) {
-    bool fits = (*wanted)->size() == shape.size();
-    for (size_t i = 0; fits && i < shape.size(); ++i)
-      if ((**wanted)[i].is_number() && !shape[i].is_number())
-        return fail("the shape of its input is known only at run time");
-      else
-        fits = !(**wanted)[i].is_number() || (**wanted)[i] == shape[i];
-    if (!fits)
-      return fail("its input has shape {}, it requires {}", print_shape(shape), print_shape(**wanted));
+  if (!wanted || !*wanted) return identity(t);
+  if ((*wanted)->size() != shape.size())
+    return fail("its input has shape {}, it requires {}", print_shape(shape), print_shape(**wanted));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Dim& size = (**wanted)[i];
+    if (!size.is_number() || size == shape[i]) continue;
+    return fail("its input has shape {}, it requires {}", print_shape(shape), print_shape(**wanted));
   }
   return identity(t);
 }
