@@ -170,6 +170,14 @@ ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
   return reshape(vector, sizes);
 }
 
+Status Rewriter::require(const Dim& nonnegative, std::string why) {
+  if (provably_nonnegative(nonnegative)) return {};
+  needs_numbers_ |= !nonnegative.is_known();
+  if (nonnegative.is_number()) return fail("{}: {}", node_->op, why);
+  requirements_.push_back({nonnegative, fmt::format("{}: {}", node_->op, why)});
+  return {};
+}
+
 void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
 
 /// Makes every output of the region one that an operator produces in its own memory, and that is listed once:

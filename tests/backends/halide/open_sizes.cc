@@ -115,10 +115,6 @@ input %y : f32[b,4]
 input %y : f32[3,4]
 %z = Add(%x, %y))",
        "whether the sizes fit is not known"},
-      {R"(input %x : f32[s]
-const %pads : i64[2] = {1, 1}
-%z = Pad(%x, %pads) {mode="reflect"})",
-       "what may be more than the size"},
   };
   for (const auto& [nodes, why] : cases) {
     const Result<Graph> graph =
@@ -127,6 +123,36 @@ const %pads : i64[2] = {1, 1}
     const Result<Graph> canonical = halide::canonicalize(*graph);
     ASSERT_FALSE(canonical) << nodes;
     EXPECT_NE(canonical.error().message.find(why), std::string::npos) << canonical.error().message;
+  }
+}
+
+TEST(HalideOpenSizes, WhatNodesAskOfSizesIsKeptForRuns) {
+  const struct {
+    const char* nodes;
+    const char* nonnegative;
+    const char* why;
+  } cases[] = {
+      {R"(input %x : f32[2,3,s]
+%z = MaxPool(%x) {kernel_shape=[4], pads=[1,1]})",
+       "s-2", "MaxPool: a window of 4 does not fit into axis 2"},
+      {R"(input %x : f32[s]
+const %pads : i64[2] = {1, 1}
+%z = Pad(%x, %pads) {mode="reflect"})",
+       "s-1", "Pad: axis 0 has too few elements"},
+      {R"(input %x : f32[2,3,s]
+%z = GlobalMaxPool(%x))",
+       "s-1", "GlobalMaxPool: axis 2 is empty"},
+  };
+  for (const auto& [nodes, nonnegative, why] : cases) {
+    const Result<Graph> graph =
+        make_graph(std::string("graph \"g\" opsets {\"\": 17}\n") + nodes + "\noutput %z\n");
+    ASSERT_TRUE(graph) << graph.error().message;
+    std::vector<halide::SizeRequirement> requirements;
+    const Result<Graph> canonical = halide::canonicalize(*graph, &requirements);
+    ASSERT_TRUE(canonical) << canonical.error().message;
+    ASSERT_EQ(requirements.size(), 1u) << nodes;
+    EXPECT_EQ(requirements[0].nonnegative.print(), nonnegative);
+    EXPECT_EQ(requirements[0].why, why);
   }
 }
 
