@@ -48,6 +48,14 @@ bool compare(OpenGraphWriter& g, const Written& x) {
   return true;
 }
 
+bool activation(OpenGraphWriter& g, const Written& x) {
+  if (x.dtype != DType::f32) return false;
+  const std::string slope =
+      g.value(x.dtype, SymbolicShape(x.shape.begin() + (x.shape.empty() ? 0 : 1), x.shape.end()));
+  g.node(fmt::format("PRelu({}, {})", x.name, slope));
+  return true;
+}
+
 bool where(OpenGraphWriter& g, const Written& x) {
   if (x.dtype == DType::boolean) return false;
   const std::string condition = g.value(DType::boolean, broadcasting(g, x.shape)),
@@ -142,6 +150,21 @@ bool normalization(OpenGraphWriter& g, const Written& x) {
         fmt::format("GroupNormalization({}, {}, {}) {{num_groups=2, epsilon=0.25}}", x.name, scale, shift));
   else
     g.node(fmt::format("InstanceNormalization({}, {}, {}) {{epsilon=0.25}}", x.name, scale, shift));
+  return true;
+}
+
+/// Normalizes by statistics that are given, or along some axes.
+bool other_normalization(OpenGraphWriter& g, const Written& x) {
+  if (x.rank() < 2 || x.dtype != DType::f32) return false;
+  const auto rank = static_cast<int64_t>(x.rank());
+  if (x.is_number(1) && g.chance(50)) {
+    std::vector<std::string> vectors;
+    for (int i = 0; i < 4; ++i) vectors.push_back(g.weights({x.shape[1].number()}));
+    g.node(fmt::format("BatchNormalization({}, {}) {{epsilon=0.25}}", x.name, fmt::join(vectors, ", ")));
+  } else {
+    g.node(fmt::format("LpNormalization({}) {{axis={}, p={}}}", x.name, g.between(-rank, rank - 1),
+                       g.between(1, 2)));
+  }
   return true;
 }
 
@@ -247,6 +270,7 @@ constexpr std::array computations = std::to_array<RandomOperator>({
     {"Binary", 14, binary},
     {"Div", 2, divide},
     {"Compare", 4, compare},
+    {"PRelu", 2, activation},
     {"Where", 4, where},
     {"Logic", 4, logic},
     {"Cast", 4, cast},
@@ -256,6 +280,7 @@ constexpr std::array computations = std::to_array<RandomOperator>({
     {"Softmax", 6, softmax},
     {"LayerNormalization", 5, layer_normalization},
     {"Normalization", 3, normalization},
+    {"Other normalization", 3, other_normalization},
     {"CumSum", 5, cum_sum},
     {"MatMul", 12, matmul},
     {"Gemm", 5, gemm},

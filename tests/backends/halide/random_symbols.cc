@@ -177,9 +177,14 @@ bool expect_graph_right(std::mt19937& random, Tally& tally) {
   EXPECT_TRUE(open) << written.text();
   if (!open || open->nodes.empty() || !halide::has_open_sizes(*open)) return false;
   const int threads = random() % 2 == 0 ? 1 : 2;
-  SCOPED_TRACE(fmt::format("code for {} threads\n{}", threads, written.text()));
+  const std::string text = fmt::format("code for {} threads\n{}", threads, written.text());
+  SCOPED_TRACE(text);
   note_running(written.text());
-  const auto region = LoadedRegion::make(*open, {threads, "native", {}}, {});
+  CostTable costs("");
+  Tuner tuner = random_tuner(costs, static_cast<uint32_t>(random()));
+  CompileOptions options{threads, random() % 4 == 0 ? "x86-64-v3" : "native"};
+  if (random() % 6 == 0) options.tuner = &tuner;  // other variants of kernels than the first ones
+  const auto region = LoadedRegion::make(*open, options, {});
   if (!region) {
     EXPECT_EQ(region.error().message.find("internal error"), std::string::npos) << region.error().message;
     ++tally.refused;
