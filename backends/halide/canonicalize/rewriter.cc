@@ -170,6 +170,17 @@ ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
   return reshape(vector, sizes);
 }
 
+Status Rewriter::require_broadcast(ValueId value, const SymbolicShape& to) const {
+  const SymbolicShape& from = sizes(value);
+  bool fits = from.size() <= to.size();
+  for (size_t i = 1; fits && i <= from.size(); ++i) {
+    const Dim &own = from[from.size() - i], &wanted = to[to.size() - i];
+    fits = own == 1 || provably_equal(own, wanted) || is_limited(own, wanted);
+  }
+  if (fits) return {};
+  return fail("{}: {} does not broadcast to {}", node_->op, print_shape(from), print_shape(to));
+}
+
 Status Rewriter::require(const Dim& nonnegative, std::string why) {
   if (provably_nonnegative(nonnegative)) return {};
   needs_numbers_ |= !nonnegative.is_known();

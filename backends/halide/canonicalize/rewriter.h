@@ -63,6 +63,8 @@ class Rewriter {
 
   void set_output(size_t i, ValueId value);
 
+  /// Fails unless a value broadcasts to these sizes, which stay as they are.
+  Status require_broadcast(ValueId value, const SymbolicShape& to) const;
   /// Asks that an expression be 0 or more, which a run checks unless it is known. Fails if it never is.
   Status require(const Dim& nonnegative, std::string why);
   const std::vector<SizeRequirement>& requirements() const { return requirements_; }

@@ -115,6 +115,15 @@ input %y : f32[b,4]
 input %y : f32[3,4]
 %z = Add(%x, %y))",
        "whether the sizes fit is not known"},
+      {R"(input %x : f32[s,4]
+input %w : f32[4,1]
+input %bias : f32[6,1,1]
+%z = Gemm(%x, %w, %bias))",
+       "Gemm: [6,1,1] does not broadcast to"},
+      {R"(input %x : f32[s]
+input %slope : f32[2,s]
+%z = PRelu(%x, %slope))",
+       "PRelu: [2,s] does not"},
   };
   for (const auto& [nodes, why] : cases) {
     const Result<Graph> graph =

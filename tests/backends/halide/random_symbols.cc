@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "backends/halide/canonicalize/canonicalize.h"
+#include "graph/print_graph.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/open_graph_writer.h"
 #include "tests/support/random_graph.h"
@@ -48,6 +49,7 @@ std::string general_reason(const std::string& reason) {
 }
 
 std::string judge(const Graph& graph) {
+  note_running(print_graph(graph));
   const Result<Graph> canonical = halide::canonicalize(graph);
   return canonical ? "" : general_reason(canonical.error().message);
 }
