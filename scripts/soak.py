@@ -35,6 +35,7 @@ PARTS = (
     ),
     ("random pins on random graphs against the reference", "^property_placement$", 3),
     ("random nets of kernels in place against the reference", "RandomNetsAgreeWithReference", 3),
+    ("random graphs over random open sizes against the reference", "^RandomSymbols", 34),
     ("models of TensorFlow with damage at random places", "^tensorflow_damaged$", 3),
     ("frames of a pipeline with random delays and errors", "RandomDelaysAndErrorsLoseNothing", 50),
     ("random pipelines against their stages in turn", "^RandomPipelines", 50),

@@ -55,7 +55,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   TRY(emitter.start());
 
   // The graph has few core operators, all sizes known, parameters as attributes.
-  Graph graph = TRY(canonicalize(region));
+  std::vector<SizeRequirement> requirements;
+  Graph graph = TRY(canonicalize(region, &requirements));
   print("canonicalize", [&] { return print_graph(graph); });
 
   // Values known at compile time are folded away; reshapes stand where they are views.
@@ -96,7 +97,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   TRY(verify_memory(layouts, calls, memory));
   print("plan_memory", [&] { return print_memory(layouts, calls, memory); });
 
-  CompiledRegion made = make_region(layouts.graph, calls, emitted, std::move(memory), options, emit_options);
+  CompiledRegion made =
+      make_region(layouts.graph, requirements, calls, emitted, std::move(memory), options, emit_options);
   made.notes = describe_kernels(layouts, calls);
   return made;
 }

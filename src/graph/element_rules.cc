@@ -129,12 +129,13 @@ OptionalElements sliced(const ShapeContext& context) {
   const auto size = static_cast<int64_t>(x->size());
   if (step == 0 || step < -size) return std::nullopt;
   // As in numpy, positions count from the end if negative, and are moved to the nearest end.
-  const auto position = [&](int64_t at) {
-    return std::clamp<int64_t>(at < 0 ? at + size : at, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
+  // A start before the list is its first element, whichever way the slice goes.
+  const auto position = [&](int64_t at, int64_t least) {
+    return std::min(std::max(at < 0 ? at + size : at, least), step > 0 ? size : size - 1);
   };
   Elements result;
-  const int64_t last = position(end->front());
-  for (int64_t at = position(start->front()); step > 0 ? at < last : at > last;
+  const int64_t last = position(end->front(), step > 0 ? 0 : -1);
+  for (int64_t at = position(start->front(), 0); step > 0 ? at < last : at > last;
        at += std::min(step, size + 1))
     result.push_back((*x)[static_cast<size_t>(at)]);
   return result;

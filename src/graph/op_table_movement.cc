@@ -216,13 +216,14 @@ Dim open_slice(const Dim& start, const Dim& end, int64_t step, const Dim& dim) {
   // End of slices up to the end, or more; an open axis is no longer than its limit.
   const int64_t all = dim.symbol() != nullptr ? SizeRange::limit : 0x7fffffff;
   const Dim first = step > 0 ? 0 : -1, last = first + dim;  // places that an index is clamped to
-  const auto position = [&](const Dim& at) {
+  const auto position = [&](const Dim& at, const Dim& least) {
     if (at.is_number() && at.number() >= all) return last;
-    if (at.is_number() && at.number() <= -all) return first;
+    if (at.is_number() && at.number() <= -all) return smaller_of(least, last);
     if (provably_nonnegative(at)) return smaller_of(at, last);
-    return provably_nonnegative(-1 - at) ? smaller_of(larger_of(dim + at, first), last) : Dim::unknown();
+    return provably_nonnegative(-1 - at) ? smaller_of(larger_of(dim + at, least), last) : Dim::unknown();
   };
-  const Dim length = step > 0 ? position(end) - position(start) : position(start) - position(end);
+  // A start before the axis is its first element, whichever way the slice goes.
+  const Dim from = position(start, 0), to = position(end, first), length = step > 0 ? to - from : from - to;
   return ceil_div(larger_of(length, 0), std::min(std::abs(std::max(step, -all)), all));
 }
 

@@ -50,18 +50,31 @@ Exprs reshape_index(const KernelBuilder& b, const SymbolicShape& from, const Sym
   return at;
 }
 
+/// Returns the place in an axis that fills a place outside of it. Padding that is known to be less than the
+/// axis needs no division.
+Expr filling_place(const KernelBuilder& b, PadMode mode, const Expr& at, const Dim& from, const Dim& begin,
+                   const Dim& to) {
+  const Expr extent = b.size(from), last = b.size(from - 1);
+  const Dim most = mode == PadMode::reflect ? from - 1 : from;
+  const bool is_short =
+      provably_nonnegative(most - begin) && provably_nonnegative(most - (to - from - begin));
+  if (mode == PadMode::reflect)
+    return last - Halide::abs(last - (is_short ? Halide::abs(at) : at % Halide::max(2 * last, 1)));
+  if (mode == PadMode::wrap)
+    return is_short ? select(at<0, at + extent, at> last, at - extent, at) : at % Halide::max(extent, 1);
+  return at;
+}
+
 Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
   const auto [begin, mode] = attributes_of<PadAttributes>(node);
   const SymbolicShape &from = b.sizes(node.inputs[0]), &to = b.sizes(node.outputs[0]);
   Expr inside = Halide::Internal::make_bool(true);
   for (size_t i = 0; i < from.size(); ++i) {
     if (begin[i] == 0 && to[i] == from[i]) continue;
-    Expr at = index[i] - b.size(begin[i]), extent = b.size(from[i]), last = b.size(from[i] - 1);
+    const Expr at = index[i] - b.size(begin[i]), last = b.size(from[i] - 1);
     if (!provably_nonnegative(0 - begin[i])) inside = inside && at >= 0;
     if (!provably_nonnegative(from[i] + begin[i] - to[i])) inside = inside && at <= last;
-    if (mode == PadMode::reflect) at = last - Halide::abs(last - Halide::abs(at));
-    if (mode == PadMode::wrap) at = select(at<0, at + extent, at> last, at - extent, at);
-    index[i] = clamp(cast<int>(at), 0, last);
+    index[i] = clamp(cast<int>(filling_place(b, mode, at, from[i], begin[i], to[i])), 0, last);
   }
   Expr value = b.operand(node.inputs[0]).at(index);
   return mode == PadMode::constant ? select(inside, value, b.operand(node.inputs[1]).at({})) : value;

@@ -96,10 +96,6 @@ std::vector<std::pair<Dim, Dim>> find_equal_sizes(const Graph& graph, const Node
       if (static_cast<int64_t>(i) != without) pairs.emplace_back(in[i], out[i]);
   };
   switch (op_of(node)) {
-    case CoreOp::reshape: {
-      const SymbolicShape& in = sizes_of(graph, node.inputs[0]);
-      return {{product_of_dims(in, 0, in.size()), product_of_dims(out, 0, out.size())}};
-    }
     case CoreOp::concat:
       for (ValueId input : node.inputs)
         add(sizes_of(graph, input), 0, out.size(), attributes_of<AxisAttributes>(node).axis);
@@ -117,8 +113,21 @@ std::vector<std::pair<Dim, Dim>> find_equal_sizes(const Graph& graph, const Node
   }
 }
 
-/// Checks that the sizes of a core operator fit each other for all values of the open sizes.
-bool fit_for_all_sizes(const Graph& graph, const Node& node) {
+/// Checks that the sizes of a core operator fit each other for all values of the open sizes. Whether a
+/// reshape keeps the number of elements may also depend on them, as where it halves an axis; a run checks
+/// that.
+bool fit_for_all_sizes(const Graph& graph, const Node& node, std::vector<SizeRequirement>& requirements) {
+  const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
+  if (op_of(node) == CoreOp::reshape) {
+    const SymbolicShape& in = sizes_of(graph, node.inputs[0]);
+    const Dim more = product_of_dims(in, 0, in.size()) - product_of_dims(out, 0, out.size());
+    if (more == 0) return true;
+    if (more.is_number() || !more.is_known()) return false;
+    for (const Dim& nonnegative : {more, 0 - more})
+      requirements.push_back({nonnegative, fmt::format("shape {} does not hold the elements of {}",
+                                                       print_shape(out), print_shape(in))});
+    return true;
+  }
   return std::ranges::all_of(find_equal_sizes(graph, node),
                              [](const auto& pair) { return provably_equal(pair.first, pair.second); });
 }
@@ -131,12 +140,12 @@ bool have_elements(const SymbolicShape& sizes) {
 }
 
 /// Checks what holds by shape inference alone where all sizes are numbers.
-Status check_open_sizes(const Graph& graph) {
+Status check_open_sizes(const Graph& graph, std::vector<SizeRequirement>& requirements) {
   for (const Value& value : graph.values)
     if (!value.constant && value.type.shape && !have_elements(*value.type.shape))
       return fail("sizes {}: one is 0, or an expression is too long", print_shape(*value.type.shape));
   for (const Node& node : graph.nodes)
-    if (!fit_for_all_sizes(graph, node))
+    if (!fit_for_all_sizes(graph, node, requirements))
       return fail("{} to {}: whether the sizes fit is not known before a run", node.op,
                   print_shape(sizes_of(graph, node.outputs[0])));
   return {};
@@ -150,16 +159,19 @@ bool has_open_sizes(const Graph& region) {
   });
 }
 
-Result<Graph> canonicalize(const Graph& region) {
+Result<Graph> canonicalize(const Graph& region, std::vector<SizeRequirement>* requirements) {
   TRY(check_values(region));
-  Graph graph = TRY(Rewriter(region).rewrite(find_rule));
+  Rewriter rewriter(region);
+  Graph graph = TRY(rewriter.rewrite(find_rule));
+  std::vector<SizeRequirement> required = rewriter.requirements();
   check_canonical(graph);
   if (has_open_sizes(graph)) {
     if (const std::string untold = find_untold_size(region); !untold.empty())
       return fail("no input has an axis that tells the size '{}'", untold);
     take_limited_sizes(graph);
-    TRY(check_open_sizes(graph));
+    TRY(check_open_sizes(graph, required));
   }
+  if (requirements != nullptr) *requirements = std::move(required);
   return graph;
 }
 

@@ -14,8 +14,15 @@ namespace intarsia::halide {
 /// Checks whether a size of a value is not a number.
 bool has_open_sizes(const Graph& region);
 
+/// Expression that is 0 or more in all runs whose sizes the model works with.
+struct SizeRequirement {
+  Dim nonnegative;
+  std::string why;  // what is wrong where it is negative
+};
+
 /// Canonicalizes a region. Fails with the reason if a node cannot be rewritten; `supports` relies on this.
-Result<Graph> canonicalize(const Graph& region);
+/// `requirements` gets what nodes ask of the open sizes, beyond what follows from the sizes of values.
+Result<Graph> canonicalize(const Graph& region, std::vector<SizeRequirement>* requirements = nullptr);
 
 /// Returns the names of the ONNX operators that have a rule, sorted.
 std::vector<std::string_view> canonicalized_operators();

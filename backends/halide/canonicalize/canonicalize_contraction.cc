@@ -139,6 +139,7 @@ Status gemm(Rewriter& r) {
   if (alpha != 1) out = r.emit_elementwise(CoreOp::mul, {out, r.add_scalar(alpha, r.dtype(out))});
   if (r.has_input(2) && beta != 0) {
     ValueId c = r.in(2);
+    TRY(r.require_broadcast(c, r.sizes(out)));
     if (beta != 1) c = r.emit_elementwise(CoreOp::mul, {c, r.add_scalar(beta, r.dtype(c))});
     out = r.emit_elementwise(CoreOp::add, {out, c});
   }

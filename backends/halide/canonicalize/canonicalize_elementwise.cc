@@ -146,6 +146,7 @@ Status dropout(Rewriter& r) {
 /// Rewrites PRelu as Where(x < 0, x * slope, x): the slope broadcasts to x in one direction only.
 Status prelu(Rewriter& r) {
   ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
+  TRY(r.require_broadcast(r.in(1), r.sizes(x)));
   ValueId negative = r.emit(CoreOp::less, {x, zero}, DType::boolean, r.sizes(x));
   ValueId scaled = r.emit(CoreOp::mul, {x, r.in(1)}, r.dtype(x), r.sizes(x));
   return no_complaint(r, r.emit(CoreOp::where, {negative, scaled, x}, r.dtype(x), r.sizes(x)));

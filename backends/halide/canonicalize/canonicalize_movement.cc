@@ -31,7 +31,7 @@ Dim first_of_slice(const Dim& size, const Dim& start, int64_t step) {
     return step > 0 && !size.is_number() ? near : smaller_of(near, last);
   }
   if (!provably_nonnegative(-1 - near)) return Dim::unknown();
-  return step < 0 && !size.is_number() ? size + near : larger_of(size + near, 0);
+  return larger_of(size + near, 0);
 }
 
 Status slice_rule(Rewriter& r) {
@@ -89,8 +89,33 @@ Status concat(Rewriter& r) {
   return {};
 }
 
-Status pad(Rewriter& r) {
+/// Rewrites a Pad, whose padding by less than 0 crops, before anything is filled.
+Status pad_axes(Rewriter& r, PadMode mode, SymbolicShape begin, ValueId fill) {
   const SymbolicShape from = r.sizes(r.in(0)), to = r.out_sizes();
+  const bool is_constant = mode == PadMode::constant;
+  const Dim elements = product_of_dims(to, 0, to.size());
+  SymbolicShape first(from.size(), 0), kept = from;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (begin[i] == 0 && from[i] == to[i]) continue;
+    const Dim end = to[i] - from[i] - begin[i];
+    first[i] = larger_of(0 - begin[i], 0);
+    const Dim rest = from[i] - first[i] - larger_of(0 - end, 0);
+    TRY(r.require(larger_of(is_constant ? rest : rest - 1, 0 - elements),
+                  fmt::format("axis {} has too few elements", i)));
+    // Where more is cropped than there is, nothing is left of the result, either.
+    kept[i] = larger_of(rest, 0);
+    if (!is_constant) begin[i] = larger_of(begin[i], 0);
+  }
+  // What fills is found in what is left.
+  const ValueId x = is_constant || kept == from
+                        ? r.in(0)
+                        : slice(r, r.in(0), first, std::vector<int64_t>(from.size(), 1), kept);
+  r.set_output(0, r.emit(CoreOp::pad, {x, fill}, r.out_dtype(), to, PadAttributes{begin, mode}));
+  return {};
+}
+
+Status pad(Rewriter& r) {
+  const SymbolicShape from = r.sizes(r.in(0));
   const std::string mode_name = r.attributes().get_string("mode", "constant");
   const std::optional<PadMode> mode = find_pad_mode(mode_name);
   if (!mode) return fail("Pad mode {} is not supported", mode_name);
@@ -101,16 +126,9 @@ Status pad(Rewriter& r) {
   SymbolicShape begin(from.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
-  for (size_t i = 0; i < from.size(); ++i) {
-    const Dim end = to[i] - from[i] - begin[i], most = mode == PadMode::reflect ? from[i] - 1 : from[i];
-    const bool fits = provably_nonnegative(most - begin[i]) && provably_nonnegative(most - end);
-    if ((mode == PadMode::reflect || mode == PadMode::wrap) && !fits)
-      return fail("Pad mode {} by what may be more than the size is not supported", mode_name);
-  }
   ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})
                                 : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
-  r.set_output(0, r.emit(CoreOp::pad, {r.in(0), fill}, r.out_dtype(), to, PadAttributes{begin, *mode}));
-  return {};
+  return pad_axes(r, *mode, std::move(begin), fill);
 }
 
 Status tile(Rewriter& r) {
@@ -133,6 +151,8 @@ Status depth_to_space(Rewriter& r) {
 Status space_to_depth(Rewriter& r) {
   const SymbolicShape s = r.sizes(r.in(0)), out = r.out_sizes();
   int64_t b = r.attributes().get_int("blocksize", 1);
+  for (size_t axis : {2, 3})
+    TRY(r.require(b * out[axis] - s[axis], fmt::format("axis {} has no whole number of blocks", axis)));
   ValueId six = r.reshape(r.in(0), {s[0], s[1], out[2], b, out[3], b});
   const bool channel_first = r.attributes().get_string("mode", "DCR") == "CRD";
   const std::vector<int64_t> order =

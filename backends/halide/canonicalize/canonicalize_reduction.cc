@@ -142,20 +142,20 @@ Status instance_normalization(Rewriter& r) {
 Status group_normalization(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
-  Shape shape = r.shape(x);
+  const SymbolicShape shape = r.sizes(x);
   int64_t groups = r.attributes().get_int("num_groups", 0);
-  if (shape.size() < 2 || groups < 1 || shape[1] % groups)
+  if (shape.size() < 2 || !shape[1].is_number() || groups < 1 || shape[1].number() % groups)
     return fail("GroupNormalization of {} in {} groups", print_shape(shape), groups);
-  Shape split{shape[0], groups, shape[1] / groups};
+  SymbolicShape split{shape[0], groups, shape[1].number() / groups};
   split.insert(split.end(), shape.begin() + 2, shape.end());
-  ValueId y = normalize(r, r.reshape(x, to_symbolic(split)), all_axes(static_cast<int64_t>(split.size()), 2),
+  ValueId y = normalize(r, r.reshape(x, split), all_axes(static_cast<int64_t>(split.size()), 2),
                         r.attributes().get_float("epsilon", 1e-5f), true);
   Shape vector(split.size() - 1, 1);
   vector[0] = groups, vector[1] = element_count(r.shape(r.in(1))) / groups;
   if (element_count(vector) != element_count(r.shape(r.in(1))))
     return fail("GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
   y = scale_and_shift(r, y, r.reshape(r.in(1), to_symbolic(vector)), r.reshape(r.in(2), to_symbolic(vector)));
-  r.set_output(0, r.reshape(y, to_symbolic(shape)));
+  r.set_output(0, r.reshape(y, shape));
   return {};
 }
 

@@ -114,6 +114,7 @@ Status resize(Rewriter& r) {
   ValueId x = r.in(0);
   for (size_t i = 0; i < in.size(); ++i) {
     if (provably_equal(in[i], out[i]) && scales[i].value_or(1) == 1) continue;
+    TRY(r.require(smaller_of(in[i], 1) - smaller_of(out[i], 1), fmt::format("axis {} is empty", i)));
     x = resize_axis(r, x,
                     {.axis = static_cast<int64_t>(i),
                      .is_cubic = mode == "cubic",

@@ -32,7 +32,7 @@ struct WindowGeometry {
   std::vector<int64_t> kernel, strides, dilations;
   SymbolicShape pads;
 };
-Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const SymbolicShape& in,
+Result<WindowGeometry> window_geometry(Rewriter& rewriter, const Shape& kernel, const SymbolicShape& in,
                                        const SymbolicShape& out);
 
 }  // namespace intarsia::halide

@@ -13,7 +13,7 @@ Status require_floats(Rewriter& rewriter) {
   return fail("{} on {} is not supported", rewriter.node().op, dtype_name(dtype));
 }
 
-Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const SymbolicShape& in,
+Result<WindowGeometry> window_geometry(Rewriter& r, const Shape& kernel, const SymbolicShape& in,
                                        const SymbolicShape& out) {
   size_t axes = kernel.size();
   WindowGeometry window{kernel, r.attributes().get_ints("strides", std::vector<int64_t>(axes, 1)),
@@ -27,8 +27,14 @@ Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, c
     if (kernel[i] < 1 || window.strides[i] < 1 || window.dilations[i] < 1)
       return fail("{} with a kernel, stride or dilation below 1", r.node().op);
     if (mode == "VALID") window.pads[i] = window.pads[i + axes] = 0;
-    if (mode != "SAME_UPPER" && mode != "SAME_LOWER") continue;
-    const Dim span = (out[i + 2] - 1) * window.strides[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    const int64_t extent = (kernel[i] - 1) * window.dilations[i] + 1;
+    if (mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+      // Without this the number of windows would be 0 where less than a stride is missing.
+      TRY(r.require(in[i + 2] + window.pads[i] + window.pads[i + axes] - extent,
+                    fmt::format("a window of {} does not fit into axis {}", extent, i + 2)));
+      continue;
+    }
+    const Dim span = (out[i + 2] - 1) * window.strides[i] + extent;
     const Dim total = larger_of(span - in[i + 2], 0);
     window.pads[i] = mode == "SAME_UPPER" ? floor_div(total, 2) : total - floor_div(total, 2);
     window.pads[i + axes] = total - window.pads[i];
@@ -62,6 +68,9 @@ Status global_pool(Rewriter& r) {
   std::vector<int64_t> axes(static_cast<size_t>(r.rank(r.in(0)) - 2));
   std::iota(axes.begin(), axes.end(), 2);
   bool mean = r.node().op == "GlobalAveragePool";
+  const SymbolicShape in = r.sizes(r.in(0));
+  for (int64_t axis : axes)
+    TRY(r.require(in[static_cast<size_t>(axis)] - 1, fmt::format("axis {} is empty", axis)));
   if (mean && !is_float(r.dtype(r.in(0))))
     return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
   // The maximum skips NaN, as MaxPool does.

@@ -172,6 +172,25 @@ ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
   return reshape(vector, sizes);
 }
 
+Status Rewriter::require_broadcast(ValueId value, const SymbolicShape& to) const {
+  const SymbolicShape& from = sizes(value);
+  bool fits = from.size() <= to.size();
+  for (size_t i = 1; fits && i <= from.size(); ++i) {
+    const Dim &own = from[from.size() - i], &wanted = to[to.size() - i];
+    fits = own == 1 || provably_equal(own, wanted) || is_limited(own, wanted);
+  }
+  if (fits) return {};
+  return fail("{}: {} does not broadcast to {}", node_->op, print_shape(from), print_shape(to));
+}
+
+Status Rewriter::require(const Dim& nonnegative, std::string why) {
+  if (provably_nonnegative(nonnegative)) return {};
+  needs_numbers_ |= !nonnegative.is_known();
+  if (nonnegative.is_number()) return fail("{}: {}", node_->op, why);
+  requirements_.push_back({nonnegative, fmt::format("{}: {}", node_->op, why)});
+  return {};
+}
+
 void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
 
 /// Makes every output of the region one that an operator produces in its own memory, and that is listed once:

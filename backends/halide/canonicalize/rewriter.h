@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/core/core_attributes.h"
 #include "graph/graph.h"
 
@@ -65,6 +66,12 @@ class Rewriter {
 
   void set_output(size_t i, ValueId value);
 
+  /// Fails unless a value broadcasts to these sizes, which stay as they are.
+  Status require_broadcast(ValueId value, const SymbolicShape& to) const;
+  /// Asks that an expression be 0 or more, which a run checks unless it is known. Fails if it never is.
+  Status require(const Dim& nonnegative, std::string why);
+  const std::vector<SizeRequirement>& requirements() const { return requirements_; }
+
   /// Rewrites every node by the rule that `find_rule` returns; fails with the reason of the first that cannot
   /// be rewritten.
   using Rule = Status (*)(Rewriter& rewriter);
@@ -80,6 +87,7 @@ class Rewriter {
   Graph graph_;
   const Node* node_ = nullptr;
   std::vector<ValueId> mapped_;  // source value -> new value
+  std::vector<SizeRequirement> requirements_;
   size_t names_ = 0;
   const std::set<std::string> told_;    // open sizes that a run can tell
   mutable bool needs_numbers_ = false;  // whether the rule works only where open sizes are numbers

@@ -76,8 +76,9 @@ class OpenPlanEncoder {
   OpenPlanEncoder(const Graph& graph, std::map<std::string, int64_t> symbols)
       : graph_(graph), symbols_(std::move(symbols)), sizes_(symbols_, plan_.sizes) {}
 
-  std::string encode(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
-                     const CompileOptions& options, const MemoryPlan& memory) {
+  std::string encode(const std::vector<SizeRequirement>& requirements, const std::vector<Call>& calls,
+                     const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
+                     const MemoryPlan& memory) {
     plan_.symbols.resize(symbols_.size());
     for (const auto& [name, number] : symbols_)
       plan_.symbols[static_cast<size_t>(number)] = find_symbol(graph_, name);
@@ -88,9 +89,11 @@ class OpenPlanEncoder {
                                  static_cast<uint32_t>(last));
     for (size_t c = 0; c < calls.size(); ++c)
       plan_.calls.push_back(call(calls[c], kernels[c], memory.places[c], options));
-    // Runtimes that read version 4 would run each call once.
+    for (const auto& [nonnegative, why] : requirements)
+      plan_.requirements.push_back(requirement(sizes_.add(nonnegative), why));
+    // Runtimes that read version 4 would run each call once, those that read version 5 check no requirements.
     const bool repeats = std::ranges::any_of(calls, [](const Call& call) { return call.times != 1; });
-    plan_.version = repeats ? 5 : 4;
+    plan_.version = !requirements.empty() ? 6 : repeats ? 5 : 4;
     for (const EmittedKernel& kernel : kernels)
       plan_.scratch_bytes = std::max<uint64_t>(plan_.scratch_bytes, kernel.scratch_bytes);
     plan_.workers = static_cast<uint32_t>(options.threads);
@@ -98,6 +101,13 @@ class OpenPlanEncoder {
   }
 
  private:
+  static std::unique_ptr<open::RequirementT> requirement(uint32_t size, const std::string& why) {
+    open::RequirementT to;
+    to.size = size;
+    to.why = why;
+    return std::make_unique<open::RequirementT>(std::move(to));
+  }
+
   std::unique_ptr<open::TensorT> tensor(ValueId value) {
     open::TensorT to;
     to.dtype = static_cast<uint8_t>(graph_.value(value).type.dtype);
@@ -171,12 +181,12 @@ class OpenPlanEncoder {
 
 }  // namespace
 
-std::string encode_open_plan(const Graph& graph, const std::vector<Call>& calls,
-                             const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
-                             const MemoryPlan& memory) {
+std::string encode_open_plan(const Graph& graph, const std::vector<SizeRequirement>& requirements,
+                             const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
+                             const CompileOptions& options, const MemoryPlan& memory) {
   std::map<std::string, int64_t> numbers;
   for (const std::string& symbol : symbols_of(graph)) numbers[symbol] = std::ssize(numbers);
-  return OpenPlanEncoder(graph, std::move(numbers)).encode(calls, kernels, options, memory);
+  return OpenPlanEncoder(graph, std::move(numbers)).encode(requirements, calls, kernels, options, memory);
 }
 
 }  // namespace intarsia::halide

@@ -9,11 +9,11 @@
 
 namespace intarsia::halide {
 
-CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
-                           const std::vector<EmittedKernel>& kernels, MemoryPlan memory,
-                           const CompileOptions& options, const EmitOptions& emit) {
+CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement>& requirements,
+                           const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
+                           MemoryPlan memory, const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
-  region.blob = has_open_sizes(graph) ? encode_open_plan(graph, calls, kernels, options, memory)
+  region.blob = has_open_sizes(graph) ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
                                       : encode_plan(graph, calls, kernels, options, emit, memory);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;

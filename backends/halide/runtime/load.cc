@@ -285,7 +285,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   if (version != 3)
     return fail(ErrorKind::version,
                 "halide: the region's plan has version {}, this runtime reads 3 to {}; compile again",
-                version, repeating_plan_version);
+                version, newest_open_plan_version);
   const fbs::RegionPlan* plan = state.plan = find_table<fbs::RegionPlan>(context.blob);
   if (plan == nullptr) return damaged_plan();
   if (!read(state, plan->input_bytes(), sizeof(uint64_t)) ||

@@ -26,6 +26,7 @@ class Loader {
     TRY(load_tensors(plan_.outputs(), code_.outputs));
     TRY(load_symbols());
     TRY(load_buffers());
+    TRY(load_requirements());
     code_.scratch_bytes = plan_.scratch_bytes();
     code_.workers = plan_.workers();
     if (code_.scratch_bytes > max_scratch_bytes || code_.workers == 0 || code_.workers > max_workers)
@@ -123,6 +124,16 @@ class Loader {
         return damaged_plan();
       code_.buffers.push_back(
           {buffer->bytes(), static_cast<int>(buffer->first()), static_cast<int>(buffer->last())});
+    }
+    return {};
+  }
+
+  Status load_requirements() {
+    if (!take(plan_.requirements())) return damaged_plan();
+    for (uint32_t i = 0; i < count(plan_.requirements()); ++i) {
+      const open::Requirement& from = *plan_.requirements()->Get(i);
+      if (!is_size(from.size()) || from.why() == nullptr) return damaged_plan();
+      code_.requirements.push_back({from.size(), from.why()->string_view()});
     }
     return {};
   }

@@ -43,6 +43,8 @@ class RegionBinder {
 
   Result<BoundRegion> bind() {
     values_ = TRY(evaluate_all(code_.sizes, symbols_, max_size_value));
+    for (const auto& [size, why] : code_.requirements)
+      if (values_[size] < 0) return fail("{}", why);
     BoundRegion bound{{symbols_.begin(), symbols_.end()}, {}, {}, 0, RegionExecutable({})};
     bound.inputs = TRY(bind_tensors(code_.inputs, region_.input_bytes));
     bound.outputs = TRY(bind_tensors(code_.outputs, region_.output_bytes));

@@ -64,6 +64,12 @@ struct OpenCall {
   std::vector<uint32_t> steps;  // numbers of expressions: bytes between runs; none in a call that runs once
 };
 
+/// Expression that must not be negative in a run.
+struct OpenRequirement {
+  uint32_t size = 0;     // number of an expression
+  std::string_view why;  // in the blob
+};
+
 /// Contents of a blob: all numbers in it are checked, but not what they give for the sizes of a run.
 struct OpenCode {
   std::vector<OpenSymbol> symbols;
@@ -75,6 +81,7 @@ struct OpenCode {
   uint32_t workers = 1;
   std::vector<OpenKernel> kernels;
   std::vector<OpenCall> calls;
+  std::vector<OpenRequirement> requirements;
 };
 
 /// Region for the sizes of a run.

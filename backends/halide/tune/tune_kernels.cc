@@ -65,7 +65,7 @@ class Batch {
     memory_.workspace_bytes = input_bytes_ + output_bytes_;
     CompileOptions nameless = options;
     nameless.keep_names = false;
-    const CompiledRegion region = make_region({}, calls_, emitted_, std::move(memory_), nameless, {});
+    const CompiledRegion region = make_region({}, {}, calls_, emitted_, std::move(memory_), nameless, {});
     std::vector<Timing> times =
         TRY(options.tuner->time_kernels({region, uses_}, options.timed_on, options.threads));
     INTARSIA_CHECK(times.size() == calls_.size());

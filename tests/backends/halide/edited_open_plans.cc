@@ -243,6 +243,22 @@ class OpenPlanEditor {
   std::mt19937 random_;
 };
 
+/// Adds an expression that is a number, and returns its number among all.
+uint32_t add_size(open::OpenPlanT& plan, int64_t number) {
+  auto size = std::make_unique<open::SizeT>();
+  size->ops = {0}, size->operands = {number};
+  plan.sizes.push_back(std::move(size));
+  return static_cast<uint32_t>(plan.sizes.size() - 1);
+}
+
+/// Requires that a number be 0 or more, which is `after` the one that is added.
+void require(open::OpenPlanT& plan, uint32_t after, int64_t number) {
+  auto requirement = std::make_unique<open::RequirementT>();
+  requirement->size = add_size(plan, number) + after;
+  requirement->why = "a window of 3 does not fit";
+  plan.requirements.push_back(std::move(requirement));
+}
+
 TEST_P(EditedOpenTest, IsRefusedOrStaysInItsMemory) {
   const Status unedited = use(plan());
   ASSERT_TRUE(unedited) << unedited.error().message;
@@ -271,13 +287,12 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
        }},
       {"outside of their tensor",
        [](Plan& plan) {
-         auto zero = std::make_unique<open::SizeT>();
-         zero->ops = {0}, zero->operands = {0};
-         plan.sizes.push_back(std::move(zero));
-         plan.buffers[0] = open::Buffer(static_cast<uint32_t>(plan.sizes.size() - 1), plan.buffers[0].first(),
-                                        plan.buffers[0].last());
+         const uint32_t zero = add_size(plan, 0);
+         plan.buffers[0] = open::Buffer(zero, plan.buffers[0].first(), plan.buffers[0].last());
        }},
-      {"this runtime reads 3 to 5", [](Plan& plan) { plan.version = 6; }},
+      {"this runtime reads 3 to 6", [](Plan& plan) { plan.version = 7; }},
+      {"a window of 3 does not fit", [](Plan& plan) { require(plan, 0, -1); }},
+      {"damaged", [](Plan& plan) { require(plan, 1, -1); }},
   };
   for (const auto& one : cases) {
     Plan edited = plan();
@@ -289,14 +304,6 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
 INSTANTIATE_TEST_SUITE_P(Halide, EditedOpenTest, testing::ValuesIn(open_texts));
 
 class EditedSequencesTest : public EditedOpenTest {};
-
-/// Adds an expression that is a number, and returns its number among all.
-uint32_t add_size(open::OpenPlanT& plan, int64_t number) {
-  auto size = std::make_unique<open::SizeT>();
-  size->ops = {0}, size->operands = {number};
-  plan.sizes.push_back(std::move(size));
-  return static_cast<uint32_t>(plan.sizes.size() - 1);
-}
 
 TEST_P(EditedSequencesTest, RunsOfAStepAreRefusedWithAReason) {
   using Plan = open::OpenPlanT;

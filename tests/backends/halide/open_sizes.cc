@@ -102,11 +102,9 @@ TEST(HalideOpenSizes, StridesAreInTheOrderOfAllSizesFromOne) {
   EXPECT_EQ(halide::storage_order({b, s}), (std::vector<size_t>{0, 1}));  // unknown order
 }
 
-TEST(HalideOpenSizes, NodesWhoseSizesMayNotFitAreRefused) {
-  const struct {
-    const char* nodes;
-    const char* why;
-  } cases[] = {
+TEST(HalideOpenSizes, NodesWhoseSizesMayNotFitAreRefused){const struct {const char* nodes;
+const char* why;
+} cases[] = {
       {R"(input %x : f32[s,4]
 input %y : f32[b,4]
 %z = Add(%x, %y))",
@@ -127,18 +125,52 @@ input %i : i64[b,4]
 input %i : i64[b,1]
 %z = GatherND(%x, %i) {batch_dims=1})",
        "GatherND to [b]: whether the sizes fit is not known"},
+input %w : f32[4,1]
+input %bias : f32[6,1,1]
+%z = Gemm(%x, %w, %bias))",
+       "Gemm: [6,1,1] does not broadcast to"},
+      {R"(input %x : f32[s]
+input %slope : f32[2,s]
+%z = PRelu(%x, %slope))",
+       "PRelu: [2,s] does not"},
+};
+for (const auto& [nodes, why] : cases) {
+  const Result<Graph> graph =
+      make_graph(std::string("graph \"g\" opsets {\"\": 17}\n") + nodes + "\noutput %z\n");
+  ASSERT_TRUE(graph) << graph.error().message;
+  const Result<Graph> canonical = halide::canonicalize(*graph);
+  ASSERT_FALSE(canonical) << nodes;
+  EXPECT_NE(canonical.error().message.find(why), std::string::npos) << canonical.error().message;
+}
+}
+
+TEST(HalideOpenSizes, WhatNodesAskOfSizesIsKeptForRuns) {
+  const struct {
+    const char* nodes;
+    const char* nonnegative;
+    const char* why;
+  } cases[] = {
+      {R"(input %x : f32[2,3,s]
+%z = MaxPool(%x) {kernel_shape=[4], pads=[1,1]})",
+       "s-2", "MaxPool: a window of 4 does not fit into axis 2"},
       {R"(input %x : f32[s]
 const %pads : i64[2] = {1, 1}
 %z = Pad(%x, %pads) {mode="reflect"})",
-       "what may be more than the size"},
+       "s-1", "Pad: axis 0 has too few elements"},
+      {R"(input %x : f32[2,3,s]
+%z = GlobalMaxPool(%x))",
+       "s-1", "GlobalMaxPool: axis 2 is empty"},
   };
-  for (const auto& [nodes, why] : cases) {
+  for (const auto& [nodes, nonnegative, why] : cases) {
     const Result<Graph> graph =
         make_graph(std::string("graph \"g\" opsets {\"\": 17}\n") + nodes + "\noutput %z\n");
     ASSERT_TRUE(graph) << graph.error().message;
-    const Result<Graph> canonical = halide::canonicalize(*graph);
-    ASSERT_FALSE(canonical) << nodes;
-    EXPECT_NE(canonical.error().message.find(why), std::string::npos) << canonical.error().message;
+    std::vector<halide::SizeRequirement> requirements;
+    const Result<Graph> canonical = halide::canonicalize(*graph, &requirements);
+    ASSERT_TRUE(canonical) << canonical.error().message;
+    ASSERT_EQ(requirements.size(), 1u) << nodes;
+    EXPECT_EQ(requirements[0].nonnegative.print(), nonnegative);
+    EXPECT_EQ(requirements[0].why, why);
   }
 }
 
