@@ -102,9 +102,11 @@ TEST(HalideOpenSizes, StridesAreInTheOrderOfAllSizesFromOne) {
   EXPECT_EQ(halide::storage_order({b, s}), (std::vector<size_t>{0, 1}));  // unknown order
 }
 
-TEST(HalideOpenSizes, NodesWhoseSizesMayNotFitAreRefused){const struct {const char* nodes;
-const char* why;
-} cases[] = {
+TEST(HalideOpenSizes, NodesWhoseSizesMayNotFitAreRefused) {
+  const struct {
+    const char* nodes;
+    const char* why;
+  } cases[] = {
       {R"(input %x : f32[s,4]
 input %y : f32[b,4]
 %z = Add(%x, %y))",
@@ -125,6 +127,7 @@ input %i : i64[b,4]
 input %i : i64[b,1]
 %z = GatherND(%x, %i) {batch_dims=1})",
        "GatherND to [b]: whether the sizes fit is not known"},
+      {R"(input %x : f32[s,4]
 input %w : f32[4,1]
 input %bias : f32[6,1,1]
 %z = Gemm(%x, %w, %bias))",
@@ -133,15 +136,15 @@ input %bias : f32[6,1,1]
 input %slope : f32[2,s]
 %z = PRelu(%x, %slope))",
        "PRelu: [2,s] does not"},
-};
-for (const auto& [nodes, why] : cases) {
-  const Result<Graph> graph =
-      make_graph(std::string("graph \"g\" opsets {\"\": 17}\n") + nodes + "\noutput %z\n");
-  ASSERT_TRUE(graph) << graph.error().message;
-  const Result<Graph> canonical = halide::canonicalize(*graph);
-  ASSERT_FALSE(canonical) << nodes;
-  EXPECT_NE(canonical.error().message.find(why), std::string::npos) << canonical.error().message;
-}
+  };
+  for (const auto& [nodes, why] : cases) {
+    const Result<Graph> graph =
+        make_graph(std::string("graph \"g\" opsets {\"\": 17}\n") + nodes + "\noutput %z\n");
+    ASSERT_TRUE(graph) << graph.error().message;
+    const Result<Graph> canonical = halide::canonicalize(*graph);
+    ASSERT_FALSE(canonical) << nodes;
+    EXPECT_NE(canonical.error().message.find(why), std::string::npos) << canonical.error().message;
+  }
 }
 
 TEST(HalideOpenSizes, WhatNodesAskOfSizesIsKeptForRuns) {
