@@ -19,7 +19,7 @@ inline bool is_small(Shape shape) {
 /// Binds, infers and folds. Nodes with big inputs or outputs are not evaluated; in total at most 64
 /// evaluations are allowed.
 inline void fold_with_budget(Graph& graph) {
-  if (!bind_shapes(graph, {})) return;
+  if (!bind_shapes(graph, {}, Unmentioned::become_one)) return;
   int evaluations = 64;
   const Evaluate evaluate = [&](const Node& node,
                                 std::span<const Tensor* const> inputs) -> Result<std::vector<Tensor>> {
