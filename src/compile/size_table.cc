@@ -1,11 +1,12 @@
 #include "compile/size_table.h"
 
+#include <algorithm>
+
 #include "base/postfix_size.h"
-#include "graph/data_sizes.h"
 
 namespace intarsia {
 
-SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : graph_(graph), function_(function) {
+SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : function_(function) {
   for (const OpenSize& size : graph.open_sizes) {
     auto symbol = std::make_unique<fbs::SymbolT>();
     symbol->name = size.name;
@@ -20,7 +21,8 @@ SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : graph_(grap
 
 /// Adds an expression and returns one more than its number; 0 for a number and what is unknown.
 uint32_t SizeTable::add(const Dim& size) {
-  if (size.is_number() || depends_on_data(graph_, size)) return 0;
+  const auto is_told = [&](const std::string& symbol) { return numbers_.contains(symbol); };
+  if (size.is_number() || !size.is_known() || !std::ranges::all_of(size.symbols(), is_told)) return 0;
   auto entry = std::make_unique<fbs::SizeT>();
   entry->text = size.print();
   const auto [known, is_new] =

@@ -23,7 +23,6 @@ class SizeTable {
  private:
   uint32_t add(const Dim& size);
 
-  const Graph& graph_;
   fbs::FunctionT& function_;
   std::map<std::string, int64_t> numbers_;  // of the symbols
   std::map<std::string, Dim> tuned_;        // numbers to measure with, by symbol
