@@ -85,9 +85,20 @@ double group_cycles(const ContractionTile& tile, int64_t channels, const PixelRo
   return step * static_cast<double>(row.depth) / slices;
 }
 
+/// Tiles with the cycles that they take.
+using TimedTiles = std::vector<std::pair<double, ContractionTile>>;
+
+/// Returns the tiles, the fastest first.
+std::vector<ContractionTile> sorted_by_time(TimedTiles timed) {
+  std::ranges::stable_sort(timed, {}, &TimedTiles::value_type::first);
+  std::vector<ContractionTile> tiles;
+  for (const auto& [time, tile] : timed) tiles.push_back(tile);
+  return tiles;
+}
+
 /// Ranks tiles for groups of items: those whose panels divide the channels, with at most 32 sums.
 std::vector<ContractionTile> rank_group_tiles(int64_t channels, const PixelRow& row) {
-  std::vector<std::pair<double, ContractionTile>> ranked;
+  TimedTiles ranked;
   for (int64_t panel = 1; panel <= 8; panel *= 2) {
     if (channels % panel != 0) break;
     std::pair<double, ContractionTile> best{-1, {}};
@@ -98,10 +109,7 @@ std::vector<ContractionTile> rank_group_tiles(int64_t channels, const PixelRow& 
     }
     ranked.push_back(best);
   }
-  std::ranges::stable_sort(ranked, {}, &std::pair<double, ContractionTile>::first);
-  std::vector<ContractionTile> tiles;
-  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
-  return tiles;
+  return sorted_by_time(std::move(ranked));
 }
 
 }  // namespace
@@ -124,7 +132,7 @@ TileSlices slice_tile(const ContractionTile& tile, int64_t channels, const Pixel
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
                                                     const PixelRow& row) {
   if (isa.runs_groups()) return rank_group_tiles(channels, row);
-  std::vector<std::pair<double, ContractionTile>> ranked;
+  TimedTiles ranked;
   for (int64_t lanes = isa.lanes(element_bytes); lanes >= 1; lanes /= 2) {
     for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {
       const int64_t panel = lanes * vectors;
@@ -138,10 +146,7 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
       ranked.push_back(best);
     }
   }
-  std::ranges::stable_sort(ranked, {}, &std::pair<double, ContractionTile>::first);
-  std::vector<ContractionTile> tiles;
-  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
-  return tiles;
+  return sorted_by_time(std::move(ranked));
 }
 
 }  // namespace intarsia::halide
