@@ -267,13 +267,13 @@ def test_a_shape_that_contradicts_the_plan(open_model, tmp_path, shape):
     [
         ([], "function 'main', \"shapes\": want an object"),
         ({"x": 3}, "input 'x': want a list of sizes"),
-        ({"x": [-1, 3]}, "input 'x', size 0: -1 is no size; want a whole number, 0 to 1000000000"),
-        ({"x": [2.5, 3]}, "input 'x', size 0: 2.5 is no size"),
-        ({"x": [2**64 - 1, 3]}, "is no size"),
+        ({"x": [-1, 3]}, "input 'x', size 0: -1 is not a size; want a whole number, 0 to 1000000000"),
+        ({"x": [2.5, 3]}, "input 'x', size 0: 2.5 is not a size"),
+        ({"x": [2**64 - 1, 3]}, "is not a size"),
         ({"x": [{"min": 1}, 3]}, "input 'x', size 0: want a text \"size\""),
         ({"x": [{"size": "batch", "least": 1}, 3]}, "least"),
         ({"x": [{"size": "batch", "min": 9, "max": 4}, 3]}, '"min" is 9 and "max" is 4; want 4 to 9'),
-        ({"x": [{"size": "batch", "max": 10**10}, 3]}, '"max": 10000000000 is no size'),
+        ({"x": [{"size": "batch", "max": 10**10}, 3]}, '"max": 10000000000 is not a size'),
         (
             {"x": [{"size": "batch", "max": 4, "fastest_at": [8]}, 3]},
             '"fastest_at": size 8 is not in 0..4; widen the range, or leave the size out',

@@ -56,7 +56,7 @@ Result<int64_t> read_number(const Json& json, const std::string& where) {
   const bool is_size =
       json.is_number_integer() && json.get<int64_t>() >= 0 && json.get<int64_t>() <= SizeRange::limit;
   if (!is_size || (json.is_number_unsigned() && json.get<uint64_t>() > SizeRange::limit))
-    return fail("{}: {} is no size; want a whole number, 0 to {}", where, print_value(json),
+    return fail("{}: {} is not a size; want a whole number, 0 to {}", where, print_value(json),
                 SizeRange::limit);
   return json.get<int64_t>();
 }
