@@ -30,7 +30,9 @@ def one_item(model: pathlib.Path) -> list[str]:
     return options
 
 
-def compile_model(model: pathlib.Path, name: str, threads: int, options: list[str]) -> tuple[pathlib.Path, float]:
+def compile_model(
+    model: pathlib.Path, name: str, threads: int, options: list[str]
+) -> tuple[pathlib.Path, float]:
     program = OUT / f"{name}.so"
     with tempfile.TemporaryDirectory() as cache:
         command = ["compile", model, "-o", program, "--cache", cache, "--threads", threads, "-q", "--json"]
@@ -43,7 +45,9 @@ def measure(name: str, threads: int, arguments: argparse.Namespace) -> dict[str,
     model = ROOT / f"build/models/{name}.onnx"
     open_program, open_seconds = compile_model(model, "open", threads, [])
     fixed_program, fixed_seconds = compile_model(model, "fixed", threads, one_item(model))
-    open_ms, fixed_ms = best_in_turn([open_program, fixed_program], threads, arguments.seconds, arguments.rounds)
+    open_ms, fixed_ms = best_in_turn(
+        [open_program, fixed_program], threads, arguments.seconds, arguments.rounds
+    )
     return {
         "open_ms": open_ms,
         "fixed_ms": fixed_ms,

@@ -241,8 +241,8 @@ Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor
 }
 
 Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>& inputs, bool at_end,
-                                                      const std::vector<Shape>& shapes,
-                                                      ThreadTeam* threads, const OpenSizes& sizes) const {
+                                                      const std::vector<Shape>& shapes, ThreadTeam* threads,
+                                                      const OpenSizes& sizes) const {
   std::vector<Input> from;
   std::vector<Output> to;
   std::vector<Tensor> outputs;
