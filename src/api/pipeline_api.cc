@@ -98,14 +98,15 @@ Status check_requested(const PipelineRoutes& routes, const intarsia_tensor* outp
 }
 
 Status fill_argument(const std::string& name, const StagePort& port, intarsia_argument* info) {
+  const int64_t* const shape = port.shape ? port.shape->data() : nullptr;
   return fill_struct(info, {.struct_size = sizeof(*info),
                             .name = name.c_str(),
                             .kind = INTARSIA_TENSOR,
                             .dtype = static_cast<int32_t>(port.dtype),
                             .rank = port.shape ? static_cast<int64_t>(port.shape->size()) : -1,
-                            .shape = port.shape ? port.shape->data() : nullptr,
+                            .shape = shape,
                             .index_limit = 0,
-                            .tuned_shape = port.shape ? port.shape->data() : nullptr});
+                            .tuned_shape = port.tuned_shape.empty() ? shape : port.tuned_shape.data()});
 }
 
 Result<PipelineOptions> make_options(const intarsia_pipeline_builder& builder,

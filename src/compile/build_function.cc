@@ -47,7 +47,8 @@ class FunctionBuilder {
     for (ValueId input : body_.inputs) {
       const uint32_t number = add_value({input, host_memory}, fbs::Storage::input);
       function_.values[number]->index_limit = static_cast<uint64_t>(limits[index(input)]);
-      if (sizes_) sizes_->set_tuned_dims(graph_.value(input).type, *function_.values[number]);
+      if (const auto shape = graph_.planned_shape(input); shape && !graph_.value(input).type.fixed_shape())
+        function_.values[number]->tuned_dims = *shape;
       function_.inputs.push_back(number);
     }
   }

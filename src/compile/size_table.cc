@@ -14,7 +14,6 @@ SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : function_(f
     symbol->max = static_cast<uint64_t>(size.range.max);
     symbol->tuned.assign(size.tuned.begin(), size.tuned.end());
     numbers_[size.name] = static_cast<int64_t>(function.symbols.size());
-    tuned_[size.name] = size.tuned_size();
     function.symbols.push_back(std::move(symbol));
   }
 }
@@ -46,11 +45,6 @@ uint32_t SizeTable::add(const Dim& size) {
 void SizeTable::describe(const ValueType& type, fbs::ValueT& value) {
   if (numbers_.empty() || !type.shape || type.fixed_shape()) return;
   for (const Dim& size : *type.shape) value.sizes.push_back(add(size));
-}
-
-void SizeTable::set_tuned_dims(const ValueType& type, fbs::ValueT& input) const {
-  if (numbers_.empty() || !type.shape || type.fixed_shape()) return;
-  for (const Dim& size : *type.shape) input.tuned_dims.push_back(size.substitute(tuned_).number());
 }
 
 }  // namespace intarsia

@@ -19,8 +19,6 @@ class SizeTable {
   bool are_told(const ValueType& type) const;
   /// Sets the expressions of the value's sizes; none for sizes that depend on data.
   void describe(const ValueType& type, fbs::ValueT& value);
-  /// Sets the dims that an input is measured with, if some are open.
-  void set_tuned_dims(const ValueType& type, fbs::ValueT& input) const;
 
  private:
   bool is_told(const Dim& size) const;
@@ -28,7 +26,6 @@ class SizeTable {
 
   fbs::FunctionT& function_;
   std::map<std::string, int64_t> numbers_;  // of the symbols
-  std::map<std::string, Dim> tuned_;        // numbers to measure with, by symbol
   std::map<std::string, uint32_t> known_;   // one more than the number of an expression, by its text
 };
 

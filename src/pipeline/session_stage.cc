@@ -19,6 +19,7 @@ Result<std::vector<StagePort>> make_ports(const fbs::FunctionT& function,
     StagePort& port =
         ports.emplace_back(StagePort{value.name, static_cast<DType>(value.dtype), std::nullopt});
     if (!value.rank_unknown) port.shape = Shape(value.dims.begin(), value.dims.end());
+    port.tuned_shape = value.tuned_dims;
   }
   return ports;
 }

@@ -18,6 +18,7 @@ struct StagePort {
   std::string name;
   DType dtype = DType::undefined;  // undefined: any
   std::optional<Shape> shape;      // nullopt: any shape of any rank; -1: any size
+  Shape tuned_shape = {};          // shape of an input that the program was measured with; empty: `shape`
   bool operator==(const StagePort&) const = default;
 };
 

@@ -75,3 +75,16 @@ def test_ranges_reserve_memory_for_their_ends(tmp_path):
     for batch, length in [(1, 1), (4, 16), (2, 7)]:
         session.run(random_inputs(encoder, {"batch": batch, "seq": length}))
         assert session.arena_bytes == reserved
+
+
+def test_frames_of_a_pipeline_have_different_sizes(tmp_path):
+    """Through two stages, which exchange values of open size."""
+    options = {"devices": ["cpu:0", "cpu:1"], "objective": "throughput", "stages": 2}
+    program = compile_pieces(tmp_path, **options)
+    oracle = onnxruntime.InferenceSession(str(tmp_path / "encoder.onnx"), providers=["CPUExecutionProvider"])
+    sizes = [{"batch": 1 + i % 3, "seq": 1 + 7 * i % 20} for i in range(40)]
+    frames = [random_inputs(encoder, one) for one in sizes]
+    with intarsia.PipelineBuilder().add_stages(program).start() as pipeline:
+        for frame, given in zip(pipeline.run_all(frames), frames, strict=True):
+            for output, values in zip(oracle.get_outputs(), oracle.run(None, given), strict=True):
+                np.testing.assert_allclose(frame.outputs[output.name], values, rtol=1e-4, atol=1e-5)
