@@ -153,11 +153,31 @@ bool is_nonnegative(const Polynomial& polynomial) {
   });
 }
 
-/// Checks whether a >= b for all values of the symbols; false if that is not known.
-bool is_at_least(const Polynomial& a, const Polynomial& b) {
-  const Polynomial difference = sum(a, b, -1);
-  return !difference.overflow && is_nonnegative(difference);
+/// Checks whether a polynomial is provably 0 or more, also by what a maximum or minimum in it may be:
+/// max(0,n-1)-n+1 is, as n-1-n+1 is. `depth`: of maxima and minima that are looked into.
+bool is_nonnegative(const Polynomial& polynomial, int depth) {
+  if (polynomial.overflow) return false;
+  if (is_nonnegative(polynomial)) return true;
+  if (depth == 0) return false;
+  for (const Term& term : polynomial.terms) {
+    const bool is_extreme = term.atoms.size() == 1 &&
+                            (term.atoms[0].kind == Atom::Kind::max || term.atoms[0].kind == Atom::Kind::min);
+    if (!is_extreme || std::abs(term.coefficient) != 1) continue;
+    Polynomial rest = polynomial;
+    add_term(rest, {term.atoms, -term.coefficient});
+    const auto holds_with = [&](const Polynomial& operand) {
+      return is_nonnegative(sum(rest, operand, term.coefficient), depth - 1);
+    };
+    const bool first = holds_with(term.atoms[0].operands[0]), second = holds_with(term.atoms[0].operands[1]);
+    // The larger operand of a maximum, and the smaller one of a minimum that is subtracted, is no less.
+    const bool is_either = (term.atoms[0].kind == Atom::Kind::max) == (term.coefficient > 0);
+    if (is_either ? first || second : first && second) return true;
+  }
+  return false;
 }
+
+/// Checks whether a >= b for all values of the symbols; false if that is not known.
+bool is_at_least(const Polynomial& a, const Polynomial& b) { return is_nonnegative(sum(a, b, -1), 2); }
 
 int64_t floor_of_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 

@@ -67,20 +67,17 @@ Status top_k_v1(Translation& t) { return top_k(t, t.attributes().get_int("k", 1)
 Status top_k_v2(Translation& t) { return top_k(t, TRY(t.integer(1))); }
 
 /// Keeps a band around the diagonal of the last two axes.
+/// Keeps the elements from `lower` diagonals below the main one to `upper` above it; all, where one is
+/// negative.
 Status matrix_band_part(Translation& t) {
-  const Shape shape = TRY(t.shape(0));
   const int64_t lower = TRY(t.integer(1)), upper = TRY(t.integer(2));
-  if (shape.size() < 2) return fail("of rank {}", shape.size());
-  const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
-  if (columns > 0 && rows > max_made_elements / columns) return fail("of {} x {} elements", rows, columns);
-  Tensor mask(DType::boolean, {rows, columns});
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) {
-      mask.as<uint8_t>()[static_cast<size_t>(i * columns + j)] =
-          (lower < 0 || i - j <= lower) && (upper < 0 || j - i <= upper);
-    }
-  }
-  t.give(0, t.make("Where", {t.make_constant(std::move(mask)), t.input(0), t.make_scalar(t.dtype(0), 0)}));
+  ValueId kept = t.input(0);
+  const auto cut = [&](int64_t diagonal, int64_t is_upper) {
+    kept = t.make("Trilu", {kept, t.make_integers({diagonal})}, {{"upper", is_upper}});
+  };
+  if (lower >= 0) cut(-lower, 1);
+  if (upper >= 0) cut(upper, 0);
+  t.give(0, lower >= 0 || upper >= 0 ? kept : t.make("Identity", {kept}));
   return {};
 }
 

@@ -25,7 +25,7 @@ def compile_pieces(folder, backend="reference", **options):
     """The encoder in several regions, which exchange values of open size: another backend has some of its nodes."""
     path = folder / "encoder.so"
     pins = {name: f"{backend}@cpu" for name in ("*_y", "*_gelu", "first_mixed")}
-    intarsia.compile(save_encoder(folder), pins=pins, tune="off", **options).save(path)
+    intarsia.compile(save_encoder(folder), **{"pins": pins, "tune": "off"} | options).save(path)
     return intarsia.load(path)
 
 
@@ -79,7 +79,7 @@ def test_ranges_reserve_memory_for_their_ends(tmp_path):
 
 def test_frames_of_a_pipeline_have_different_sizes(tmp_path):
     """Through two stages, which exchange values of open size."""
-    options = {"devices": ["cpu:0", "cpu:1"], "objective": "throughput", "stages": 2}
+    options = {"pins": {}, "devices": ["cpu:0", "cpu:1"], "objective": "throughput", "stages": 2}
     program = compile_pieces(tmp_path, **options)
     oracle = onnxruntime.InferenceSession(str(tmp_path / "encoder.onnx"), providers=["CPUExecutionProvider"])
     sizes = [{"batch": 1 + i % 3, "seq": 1 + 7 * i % 20} for i in range(40)]

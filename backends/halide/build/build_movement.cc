@@ -132,10 +132,10 @@ Expr trilu(KernelBuilder& b, const Node& node, const Exprs& index) {
 Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
   const auto [batch_axis, time_axis] = attributes_of<ReverseSequenceAttributes>(node);
   const auto batch = static_cast<size_t>(batch_axis), time = static_cast<size_t>(time_axis);
-  Expr length =
-      clamp(cast<int>(b.operand(node.inputs[1]).at({index[batch]})), 0, size(b.shape(node.inputs[0])[time]));
+  const Expr steps = b.size(b.sizes(node.inputs[0])[time]);
+  const Expr length = clamp(cast<int>(b.operand(node.inputs[1]).at({index[batch]})), 0, steps);
   index[time] = clamp(select(index[time] < length, length - 1 - index[time], index[time]), 0,
-                      size(b.shape(node.inputs[0])[time] - 1));
+                      Halide::max(steps - 1, 0));
   return b.operand(node.inputs[0]).at(index);
 }
 

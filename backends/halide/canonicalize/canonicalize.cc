@@ -113,9 +113,19 @@ std::vector<std::pair<Dim, Dim>> find_equal_sizes(const Graph& graph, const Node
   }
 }
 
+/// Adds the requirement that two sizes are equal in each run. Returns false if they never are, or are
+/// unknown.
+bool require_equal(const Dim& a, const Dim& b, std::vector<SizeRequirement>& requirements) {
+  const Dim more = a - b;
+  if (more.is_number() || !more.is_known()) return false;
+  for (const Dim& nonnegative : {more, 0 - more})
+    requirements.push_back({nonnegative, fmt::format("sizes {} and {} differ", a.print(), b.print())});
+  return true;
+}
+
 /// Checks that the sizes of a core operator fit each other for all values of the open sizes. Whether a
-/// reshape keeps the number of elements may also depend on them, as where it halves an axis; a run checks
-/// that.
+/// reshape keeps the number of elements, and what is put together has equal sizes, may also depend on them,
+/// as where an axis is halved; a run checks that.
 bool fit_for_all_sizes(const Graph& graph, const Node& node, std::vector<SizeRequirement>& requirements) {
   const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
   if (op_of(node) == CoreOp::reshape) {
@@ -128,8 +138,11 @@ bool fit_for_all_sizes(const Graph& graph, const Node& node, std::vector<SizeReq
                                                        print_shape(out), print_shape(in))});
     return true;
   }
-  return std::ranges::all_of(find_equal_sizes(graph, node),
-                             [](const auto& pair) { return provably_equal(pair.first, pair.second); });
+  const bool is_exact = op_of(node) == CoreOp::concat || op_of(node) == CoreOp::gather_nd;
+  return std::ranges::all_of(find_equal_sizes(graph, node), [&](const auto& pair) {
+    const auto& [a, b] = pair;
+    return provably_equal(a, b) || (is_exact && require_equal(a, b, requirements));
+  });
 }
 
 /// Checks that no axis is always empty, and that the product of the sizes, which strides are parts of, is not

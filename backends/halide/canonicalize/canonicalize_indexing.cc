@@ -56,7 +56,7 @@ Status reverse_sequence(Rewriter& r) {
   const ReverseSequenceAttributes attributes{r.attributes().get_int("batch_axis", 1),
                                              r.attributes().get_int("time_axis", 0)};
   r.set_output(
-      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
+      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 

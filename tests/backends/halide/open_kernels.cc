@@ -44,9 +44,15 @@ std::vector<Tensor> random_inputs(const Graph& open, uint64_t seed, int64_t rows
     for (Dim& size : sizes) size = size.substitute({{"rows", rows}, {"columns", columns}});
     inputs.push_back(random_tensor(type.dtype, *static_shape(sizes), ++seed));
     if (open.value(input).name != "lengths") continue;
-    std::mt19937_64 random(seed);
-    for (int32_t& length : inputs.back().as<int32_t>())
-      length = static_cast<int32_t>(random() % static_cast<uint64_t>(rows + 1));
+    auto fill = [random = std::mt19937_64(seed), rows](auto lengths) mutable {
+      for (auto& length : lengths)
+        length = static_cast<std::remove_reference_t<decltype(length)>>(random() %
+                                                                        static_cast<uint64_t>(rows + 1));
+    };
+    if (type.dtype == DType::i64)
+      fill(inputs.back().as<int64_t>());
+    else
+      fill(inputs.back().as<int32_t>());
   }
   return inputs;
 }
