@@ -108,7 +108,8 @@ class HalideTarget : public Target {
  private:
   /// Supports nodes that have code for open sizes, or compute one item after the other.
   static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
-    if (device.kind != "cpu") return Support::refused("sizes must be numbers on a device");
+    if (kernel_device(device) != KernelDevice::cpu)
+      return Support::refused("sizes must be numbers on a device");
     const Result<Graph> open = canonicalize(node);
     if (open) return Support::supported();
     if (has_data_sizes(node)) return Support::refused(open.error().message);
