@@ -99,6 +99,8 @@ class Session {
     return nb::make_tuple(info.number, std::string(info.targets), info.measured_ns, std::string(info.reason));
   }
 
+  uint64_t arena_bytes() const { return intarsia_session_arena_bytes(session_.get()); }
+
   /// Returns the counts in the order of intarsia_copy_counts.
   nb::tuple copy_counts(size_t slot) const {
     intarsia_copy_counts counts{};
@@ -172,8 +174,9 @@ class Program : public ProgramHandle {
   }
 
   Session bind(const std::vector<std::pair<std::string, std::string>>& devices, int threads,
-               bool is_lost_an_error) const {
-    const intarsia::detail::BindOptions options(devices, threads, on_device_lost(is_lost_an_error));
+               bool is_lost_an_error, uint64_t max_arena_bytes) const {
+    const intarsia::detail::BindOptions options(devices, threads, on_device_lost(is_lost_an_error),
+                                                max_arena_bytes);
     intarsia_session* session = nullptr;
     check(intarsia_program_bind(program.get(), options.get(), &session));
     return Session(session);
@@ -267,6 +270,7 @@ NB_MODULE(_intarsia, module) {
       .def("profile", &Session::profile)
       .def("alternative", &Session::alternative)
       .def("copy_counts", &Session::copy_counts)
+      .def("arena_bytes", &Session::arena_bytes)
       .def("set_dump", &Session::set_dump, nb::arg("dump").none())
       .def("set_trace", &Session::set_trace, nb::arg("trace").none());
   intarsia_python::define_pipelines(module);

@@ -281,6 +281,9 @@ typedef struct intarsia_bind_options {
    * thread that creates the session may use. Those cores and a slot's core set always limit it. */
   int32_t threads;
   int64_t on_device_lost; /* reaction, INTARSIA_ON_DEVICE_LOST_... */
+  /* Most bytes that values of open size may take in the memory of each device; 0: no limit. A run whose sizes
+   * need more is INTARSIA_ERROR_OUT_OF_MEMORY, and the session stays usable. */
+  uint64_t max_arena_bytes;
 } intarsia_bind_options;
 
 /* Creates a session: its buffers, and its share of the threads of its cores, which all sessions of the
@@ -321,6 +324,11 @@ typedef struct intarsia_copy_counts {
  * the session has no device for it. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_copy_counts(const intarsia_session* session, size_t slot,
                                                              intarsia_copy_counts* counts);
+
+/* Returns the bytes of working memory that the session has, on all its devices together. For open sizes it
+ * grows with the sizes of the runs, and never shrinks; where every size has a largest one, it is reserved for
+ * those. Outputs that a run allocates are the caller's, and not in it. Must not be called during a run. */
+INTARSIA_EXPORT uint64_t intarsia_session_arena_bytes(const intarsia_session* session);
 
 /* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not requested are
  * dropped. Outputs must not overlap inputs. After an error the outputs' data is undefined, and none has an

@@ -166,13 +166,31 @@ enum class OnDeviceLost {
   error = INTARSIA_ON_DEVICE_LOST_ERROR
 };
 
+/// An input or output of a function. Size -1: open until a run, or known only after it.
+struct Argument {
+  std::string name;
+  int32_t kind = INTARSIA_TENSOR;
+  int32_t dtype = INTARSIA_UNDEFINED;
+  bool rank_known = true;
+  std::vector<int64_t> shape;
+  int64_t index_limit = 0;  // exclusive upper bound of an input whose integers are indices; 0 if not known
+  std::vector<std::string> sizes;    // expression of each open size ("batch", "past+1"); empty for others
+  std::vector<int64_t> tuned_shape;  // sizes that the program was measured with (inputs)
+};
+
+/// Named size that is open until a run (intarsia_symbol).
+struct Symbol {
+  std::string name;
+  int64_t min = 0, max = 0;
+};
+
 namespace detail {
 
 /// Bind options in the form of the C API; refers to the bindings, which must outlive it.
 class BindOptions {
  public:
   BindOptions(const std::vector<Binding>& devices, int threads,
-              OnDeviceLost on_device_lost = OnDeviceLost::alternative) {
+              OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t max_arena_bytes = 0) {
     for (const Binding& binding : devices)
       bindings_.push_back({binding.first.c_str(), binding.second.c_str()});
     options_.struct_size = sizeof(options_);
@@ -180,6 +198,7 @@ class BindOptions {
     options_.binding_count = bindings_.size();
     options_.threads = threads;
     options_.on_device_lost = static_cast<int64_t>(on_device_lost);
+    options_.max_arena_bytes = max_arena_bytes;
   }
   BindOptions(const BindOptions&) = delete;
   BindOptions& operator=(const BindOptions&) = delete;
@@ -207,28 +226,6 @@ inline std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views)
   for (const NamedView& view : views) all.push_back(tensor(view.first, view.second));
   return all;
 }
-
-}  // namespace detail
-
-/// An input or output of a function. Size -1: open until a run, or known only after it.
-struct Argument {
-  std::string name;
-  int32_t kind = INTARSIA_TENSOR;
-  int32_t dtype = INTARSIA_UNDEFINED;
-  bool rank_known = true;
-  std::vector<int64_t> shape;
-  int64_t index_limit = 0;  // exclusive upper bound of an input whose integers are indices; 0 if not known
-  std::vector<std::string> sizes;    // expression of each open size ("batch", "past+1"); empty for others
-  std::vector<int64_t> tuned_shape;  // sizes that the program was measured with (inputs)
-};
-
-/// Named size that is open until a run (intarsia_symbol).
-struct Symbol {
-  std::string name;
-  int64_t min = 0, max = 0;
-};
-
-namespace detail {
 
 inline Argument argument(const intarsia_argument& from) {
   const size_t rank = from.rank < 0 ? 0 : static_cast<size_t>(from.rank);
@@ -403,6 +400,9 @@ class Session {
             counts.downloaded_bytes, counts.direct,         counts.direct_bytes};
   }
 
+  /// Returns the bytes of its working memory (intarsia_session_arena_bytes).
+  uint64_t arena_bytes() const { return intarsia_session_arena_bytes(session_.get()); }
+
   /// Returns the C handle, for calls of the C API that this class lacks.
   intarsia_session* get() const { return session_.get(); }
 
@@ -482,10 +482,10 @@ class Program {
   }
 
   /// Creates a session. Slots not named get the device they were compiled for; threads 0: as compiled, at
-  /// most all cores.
+  /// most all cores; max_arena_bytes: as in intarsia_bind_options.
   Session bind(const std::vector<Binding>& devices = {}, int threads = 0,
-               OnDeviceLost on_device_lost = OnDeviceLost::alternative) const {
-    const detail::BindOptions options(devices, threads, on_device_lost);
+               OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t max_arena_bytes = 0) const {
+    const detail::BindOptions options(devices, threads, on_device_lost, max_arena_bytes);
     intarsia_session* session = nullptr;
     detail::check(intarsia_program_bind(program_.get(), options.get(), &session));
     return Session(session);

@@ -271,6 +271,10 @@ intarsia_error* intarsia_session_copy_counts(const intarsia_session* session, si
   });
 }
 
+uint64_t intarsia_session_arena_bytes(const intarsia_session* session) {
+  return session == nullptr ? 0 : session->session.session().arena_bytes();
+}
+
 void intarsia_session_release(intarsia_session* session) { delete session; }
 
 intarsia_error* intarsia_session_run(intarsia_session* session, const char* function,

@@ -28,6 +28,19 @@ std::shared_ptr<void> allocate_aligned(size_t bytes) {
   return std::shared_ptr<void>(memory, std::free);
 }
 
+std::shared_ptr<void> reserve_aligned(size_t bytes) {
+  if (bytes < huge_page_bytes) return allocate_aligned(bytes);
+  const size_t mapped = bytes + huge_page_bytes;
+  void* const memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  const std::shared_ptr<void> owner(memory, [mapped](void* begin) { munmap(begin, mapped); });
+  size_t room = mapped;
+  void* aligned = memory;
+  std::align(huge_page_bytes, bytes, aligned, room);
+  madvise(aligned, bytes, MADV_HUGEPAGE);  // hint, as above
+  return {owner, aligned};
+}
+
 Tensor::Tensor(DType dtype, Shape shape) : view_{nullptr, dtype, std::move(shape)} {
   if (dtype == DType::string) {
     const size_t count = static_cast<size_t>(element_count(view_.shape));

@@ -95,5 +95,7 @@ void copy_elements(const ConstTensorView& from, const TensorView& to);
 
 /// Allocates 64-byte aligned, zero-filled memory, freed with the pointer; null if the allocation fails.
 std::shared_ptr<void> allocate_aligned(size_t bytes);
+/// Allocates such memory, of which only what is used takes up room; null if there is not enough.
+std::shared_ptr<void> reserve_aligned(size_t bytes);
 
 }  // namespace intarsia

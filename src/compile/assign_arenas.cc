@@ -93,16 +93,6 @@ StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, fbs::Fun
   return order_steps(queues(), data_dependencies(function));
 }
 
-/// Checks whether all steps of one tenant are done before the other is made.
-bool is_dead_before(const Tenant& one, const Tenant& other, const StepOrder& order) {
-  return std::ranges::all_of(one.steps, [&](uint32_t step) { return order.before[other.steps[0]][step]; });
-}
-
-bool are_alive_at_once(const Tenant& a, const Tenant& b, const StepOrder& order) {
-  if (!order.overlaps) return a.steps.front() <= b.steps.back() && b.steps.front() <= a.steps.back();
-  return !is_dead_before(a, b, order) && !is_dead_before(b, a, order);
-}
-
 /// Returns the strictest alignment that the devices working in the space ask for.
 size_t alignment_of(const PlanningProblem& problem, uint32_t space) {
   size_t alignment = tail_alignment;
@@ -121,7 +111,9 @@ Status assign_arenas(const FunctionParts& parts, uint32_t first_region, fbs::Fun
       tenants.push_back(std::move(workspace));
     std::vector<size_t> bytes;
     for (const Tenant& tenant : tenants) bytes.push_back(tenant.bytes);
-    const auto at_once = [&](size_t a, size_t b) { return are_alive_at_once(tenants[a], tenants[b], order); };
+    const auto at_once = [&](size_t a, size_t b) {
+      return are_alive_at_once(tenants[a].steps, tenants[b].steps, order);
+    };
     const size_t alignment = alignment_of(parts.problem, space);
     const ArenaPlan plan = plan_arena(bytes, at_once, alignment);
     TRY(with_context(verify_arena(bytes, at_once, plan, alignment), "internal error: arena of '{}'",

@@ -64,6 +64,11 @@ class FunctionBuilder {
     }
   }
 
+  /// Checks whether the bytes of a value follow from the open sizes of the inputs.
+  bool is_told(const Value& value) const {
+    return sizes_ && !value.type.opaque && value.type.dtype != DType::string && sizes_->are_told(value.type);
+  }
+
   uint32_t append(const Value& value, uint32_t space, fbs::Storage storage) {
     auto entry = std::make_unique<fbs::ValueT>();
     entry->name = value.name;
@@ -99,9 +104,11 @@ class FunctionBuilder {
   /// Adds a value that a step makes and returns its number. `is_adopted`: the step brings the memory along.
   uint32_t make(const PlacedValue& placed, bool is_adopted) {
     const Value& value = graph_.value(placed.value);
-    if (is_adopted || !value.type.fixed_bytes()) return add_value(placed, fbs::Storage::dynamic);
+    const bool is_fixed = value.type.fixed_bytes().has_value();
+    if (is_adopted || (!is_fixed && !is_told(value))) return add_value(placed, fbs::Storage::dynamic);
     const bool to_caller = placed.space == host_memory && is_output_.contains(placed.value);
-    return add_value(placed, to_caller ? fbs::Storage::output : fbs::Storage::arena);
+    if (to_caller) return add_value(placed, fbs::Storage::output);
+    return add_value(placed, is_fixed ? fbs::Storage::arena : fbs::Storage::bound);
   }
 
   void add_step(const Step& step) {
@@ -132,8 +139,8 @@ class FunctionBuilder {
     auto step = std::make_unique<fbs::StepT>();
     step->kind = fbs::StepKind::copy;
     step->inputs = {value.constant ? add_constant(output) : numbers_.at({output, host_memory})};
-    step->outputs = {
-        append(value, host_memory, value.type.fixed_bytes() ? fbs::Storage::output : fbs::Storage::dynamic)};
+    const bool is_known = value.type.fixed_bytes() || is_told(value);
+    step->outputs = {append(value, host_memory, is_known ? fbs::Storage::output : fbs::Storage::dynamic)};
     function_.outputs.push_back(step->outputs[0]);
     function_.steps.push_back(std::move(step));
   }

@@ -19,10 +19,18 @@ SizeTable::SizeTable(const Graph& graph, fbs::FunctionT& function) : function_(f
   }
 }
 
+bool SizeTable::is_told(const Dim& size) const {
+  const auto is_input = [&](const std::string& symbol) { return numbers_.contains(symbol); };
+  return size.is_known() && std::ranges::all_of(size.symbols(), is_input);
+}
+
+bool SizeTable::are_told(const ValueType& type) const {
+  return type.shape && std::ranges::all_of(*type.shape, [&](const Dim& size) { return is_told(size); });
+}
+
 /// Adds an expression and returns one more than its number; 0 for a number and what is unknown.
 uint32_t SizeTable::add(const Dim& size) {
-  const auto is_told = [&](const std::string& symbol) { return numbers_.contains(symbol); };
-  if (size.is_number() || !size.is_known() || !std::ranges::all_of(size.symbols(), is_told)) return 0;
+  if (size.is_number() || !is_told(size)) return 0;
   auto entry = std::make_unique<fbs::SizeT>();
   entry->text = size.print();
   const auto [known, is_new] =

@@ -15,12 +15,15 @@ class SizeTable {
   /// Adds the open sizes of the graph to the function as its symbols.
   SizeTable(const Graph& graph, fbs::FunctionT& function);
 
+  /// Checks whether all sizes of the value are known once the inputs' are.
+  bool are_told(const ValueType& type) const;
   /// Sets the expressions of the value's sizes; none for sizes that depend on data.
   void describe(const ValueType& type, fbs::ValueT& value);
   /// Sets the dims that an input is measured with, if some are open.
   void set_tuned_dims(const ValueType& type, fbs::ValueT& input) const;
 
  private:
+  bool is_told(const Dim& size) const;
   uint32_t add(const Dim& size);
 
   fbs::FunctionT& function_;

@@ -85,6 +85,15 @@ class Executable {
     return 0;
   }
 
+  /// Whether the workspace depends on the sizes of a run: then open_workspace_bytes() tells its size.
+  virtual bool has_open_workspace() const { return false; }
+  /// Returns the bytes of RunContext::workspace for a run with these open sizes of the program. Errors: the
+  /// region does not work with these sizes.
+  virtual Result<uint64_t> open_workspace_bytes(const OpenSizes& sizes) const {
+    static_cast<void>(sizes);
+    return 0;
+  }
+
   /// (optional) Launches the kernels of a run without values: `launcher` makes them ready and executes
   /// nothing. Thus the first run takes no longer than others, and refusals by the device are known early.
   virtual Status prepare(Launcher& launcher) const {

@@ -19,6 +19,11 @@ class HostMemorySpace : public MemorySpace {
 
   bool is_host() const override { return true; }
   Result<Memory> allocate(size_t bytes) override { return Memory(TRY(allocate_staging(bytes)), bytes); }
+  Result<Memory> reserve(size_t bytes) override {
+    std::shared_ptr<void> memory = reserve_aligned(bytes);
+    if (memory == nullptr) return fail(ErrorKind::out_of_memory, "cannot reserve {} bytes", bytes);
+    return Memory(std::move(memory), bytes);
+  }
   void* address(const Place& place) const override { return host_address(place); }
   Status upload(const Place& to, const void* from, size_t bytes, TimeSpan*) override {
     copy_bytes(host_address(to), from, bytes);

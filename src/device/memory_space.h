@@ -62,6 +62,9 @@ class MemorySpace {
   virtual size_t alignment() const { return 64; }
   /// Allocates zero-filled memory. Error: not enough.
   virtual Result<Memory> allocate(size_t bytes) = 0;
+  /// Allocates zero-filled memory of which a part may never be used: where the space can, only what is used
+  /// takes up room. Error: not enough.
+  virtual Result<Memory> reserve(size_t bytes) { return allocate(bytes); }
   /// Allocates host memory that can be copied from and to fast.
   virtual Result<std::shared_ptr<void>> allocate_staging(size_t bytes);
   /// Returns the TensorView::data for executables in the space: null if they work with handles.

@@ -131,4 +131,13 @@ StepOrder order_steps(std::span<const uint32_t> queue_of_step,
   return order;
 }
 
+bool are_alive_at_once(std::span<const uint32_t> one, std::span<const uint32_t> other,
+                       const StepOrder& order) {
+  if (!order.overlaps) return one.front() <= other.back() && other.front() <= one.back();
+  const auto is_dead_before = [&](std::span<const uint32_t> steps, uint32_t maker) {
+    return std::ranges::all_of(steps, [&](uint32_t step) { return order.before[maker][step]; });
+  };
+  return !is_dead_before(one, other.front()) && !is_dead_before(other, one.front());
+}
+
 }  // namespace intarsia

@@ -39,6 +39,11 @@ struct StepOrder {
 StepOrder order_steps(std::span<const uint32_t> queue_of_step,
                       const std::vector<std::vector<uint32_t>>& depends);
 
+/// Checks whether two pieces of memory may be in use at the same time. Each is given by the steps that use it,
+/// in their order, the one that makes it first.
+bool are_alive_at_once(std::span<const uint32_t> one, std::span<const uint32_t> other,
+                       const StepOrder& order);
+
 /// Most steps for which overlap is sought: beyond it there are too many pairs to look at, and overlap adds
 /// little to what each step does.
 inline constexpr size_t max_overlapping_steps = 4096;

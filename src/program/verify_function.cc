@@ -19,6 +19,13 @@ bool is_fixed(const fbs::ValueT& value) {
   return !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
 }
 
+/// Checks whether the sizes are known once the function's symbols are.
+bool is_told(const fbs::ValueT& value) {
+  for (size_t axis = 0; axis < value.dims.size(); ++axis)
+    if (value.dims[axis] < 0 && (axis >= value.sizes.size() || value.sizes[axis] == 0)) return false;
+  return !value.rank_unknown;
+}
+
 /// State of a function's verification.
 struct Verification {
   const fbs::ProgramT& program;
@@ -107,7 +114,7 @@ Status verify_value(Verification& state, const fbs::ValueT& value) {
     case Storage::input:
       return on_host(value) ? Status() : fail("an input that is not in the host's memory");
     case Storage::output:
-      if (!fixed) return fail("an output of unknown size; want storage dynamic");
+      if (opaque || !is_told(value)) return fail("an output of unknown size; want storage dynamic");
       return on_host(value) ? Status() : fail("an output that is not in the host's memory");
     case Storage::arena:
       if (!fixed || dtype == DType::string)
@@ -117,6 +124,10 @@ Status verify_value(Verification& state, const fbs::ValueT& value) {
       return {};
     case Storage::constant:
       return verify_constant(state, value);
+    case Storage::bound:
+      if (fixed || opaque || dtype == DType::string || !is_told(value))
+        return fail("in memory that a run chooses, though its sizes are not expressions");
+      return {};
   }
   return fail("unknown storage {}", static_cast<int>(value.storage));
 }

@@ -62,10 +62,7 @@ Status ArgumentBinder::bind_input(const NamedTensor& input, uint32_t id) {
   if (input.tensor.data == nullptr && bytes > 0) return fail("input '{}' has no data", input.name);
   range.begin = static_cast<const std::byte*>(input.tensor.data);
   range.end = range.begin + bytes;
-  if (value.view.shape != input.tensor.shape) {
-    value.view.shape = input.tensor.shape;
-    for (Input* reader : value.readers) reader->tensor.shape = input.tensor.shape;
-  }
+  if (value.view.shape != input.tensor.shape) value.set_shape(input.tensor.shape);
   if (is_aligned(input.tensor)) {
     value.set_data(input.tensor.data);
   } else {
@@ -92,11 +89,12 @@ Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
   ValueState& value = values_[id];
   if (output.tensor.data == nullptr) {
     if (value.is_dynamic()) return {};  // hand_over() gives the memory that the run made
-    const Tensor made(static_cast<DType>(value.about->dtype), value.about->dims);
+    const Tensor made(static_cast<DType>(value.about->dtype), value.view.shape);
     output.tensor = made.view();
     output.owner = made.owner();
   } else if (!value.is_opaque()) {
     TRY(check_tensor("output", output, value));
+    if (sizes_.has_symbols()) TRY(sizes_.check("output", *value.about, output.tensor.shape));
     TRY(check_overlap(output));
   }
   if (value.is_dynamic()) return {};
@@ -114,33 +112,28 @@ void ArgumentBinder::provide_ungiven_outputs() {
   }
 }
 
-/// Checks the shapes of all inputs, and of the outputs with a buffer, against the open sizes of this run.
-Status ArgumentBinder::check_open_sizes(std::span<const NamedTensor> outputs) const {
-  for (uint32_t id : function_.inputs) TRY(sizes_.check("input", *values_[id].about, values_[id].view.shape));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const fbs::ValueT& about = *values_[outputs_.value(output_positions_[i])].about;
-    if (outputs[i].tensor.data != nullptr && about.dtype != 0)
-      TRY(sizes_.check("output", about, outputs[i].tensor.shape));
-  }
-  return {};
-}
-
-Status ArgumentBinder::bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
+Status ArgumentBinder::bind_inputs(std::span<const NamedTensor> inputs) {
   inputs_.start();
-  outputs_.start();
   sizes_.start();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const size_t at = TRY(inputs_.find(inputs[i].name, i));
     TRY(bind_input(inputs[i], inputs_.value(at)));
   }
   TRY(inputs_.check_all_given());
+  if (!sizes_.has_symbols()) return {};
+  for (uint32_t id : function_.inputs) TRY(sizes_.check("input", *values_[id].about, values_[id].view.shape));
+  return {};
+}
+
+Status ArgumentBinder::bind_outputs(std::span<NamedTensor> outputs) {
+  outputs_.start();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const size_t at = TRY(outputs_.find(outputs[i].name, i));
     output_positions_[i] = at;
     TRY(bind_output(outputs[i], outputs_.value(at)));
   }
   provide_ungiven_outputs();
-  return sizes_.has_symbols() ? check_open_sizes(outputs) : Status();
+  return {};
 }
 
 Status ArgumentBinder::hand_over(std::span<NamedTensor> outputs) {

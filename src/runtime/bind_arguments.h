@@ -21,14 +21,17 @@ class ArgumentBinder {
   /// Makes a binder, which both must outlive. `values` is indexed as function.values.
   ArgumentBinder(const fbs::FunctionT& function, std::span<ValueState> values);
 
-  /// Binds the arguments before the steps run. Every error names the argument.
-  Status bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
+  /// Binds the inputs, whose shapes tell the open sizes of the run. Every error names the argument.
+  Status bind_inputs(std::span<const NamedTensor> inputs);
+  /// Binds the outputs, once the shapes of their values are those of the run.
+  Status bind_outputs(std::span<NamedTensor> outputs);
   /// Hands over dynamic outputs after the steps, and copies into buffers that the steps could not write
   /// directly.
   Status hand_over(std::span<NamedTensor> outputs);
 
   /// Returns the open sizes of the current run, at the same place in all runs.
   OpenSizes open_sizes() const { return sizes_.sizes(); }
+  std::string print_open_sizes() const { return sizes_.print_sizes(); }
 
  private:
   struct Range {
@@ -36,7 +39,6 @@ class ArgumentBinder {
     const std::byte* end = nullptr;
   };
 
-  Status check_open_sizes(std::span<const NamedTensor> outputs) const;
   Status bind_input(const NamedTensor& input, uint32_t id);
   Status bind_output(NamedTensor& output, uint32_t id);
   Status check_tensor(std::string_view what, const NamedTensor& argument, const ValueState& value) const;

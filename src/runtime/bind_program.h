@@ -39,6 +39,8 @@ struct BindOptions {
   OnDeviceLost on_device_lost = OnDeviceLost::alternative;  // used by FallbackSession
   /// Stage that runs alone, as the one function of the bound program.
   std::optional<StageChoice> stage = {};
+  /// Most bytes that values of open size may take in each space of a session; 0: no limit.
+  uint64_t max_arena_bytes = 0;
   /// Whether only times count: a device that the machine lacks then has a stand-in that computes nothing
   /// (timed_device()).
   bool may_stand_in = false;

@@ -50,7 +50,6 @@ Result<int64_t> SizeBinder::compute(std::string_view what, const fbs::ValueT& va
   return with_context(std::move(size), "{} '{}', with {}", what, value.name, print_sizes());
 }
 
-/// Prints the sizes and what told them: "batch = 8 (input 'x')".
 std::string SizeBinder::print_sizes() const {
   std::vector<std::string> texts;
   for (size_t i = 0; i < sizes_.size(); ++i)

@@ -27,10 +27,10 @@ class SizeBinder {
   Status check(std::string_view what, const fbs::ValueT& value, const Shape& shape) const;
   /// Returns the size of an axis that has an expression, once all inputs have told.
   Result<int64_t> compute(std::string_view what, const fbs::ValueT& value, size_t axis) const;
-
- private:
+  /// Prints the sizes and what told them: "batch = 8 (input 'x')".
   std::string print_sizes() const;
 
+ private:
   static constexpr int64_t unknown = -1;
   const fbs::FunctionT& function_;
   std::vector<std::string> names_;           // by symbol

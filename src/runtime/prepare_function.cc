@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/requested_shape.h"
 #include "runtime/bind_arguments.h"
 #include "runtime/prepared_function.h"
 
@@ -9,20 +10,23 @@ namespace intarsia {
 
 Result<std::unique_ptr<PreparedFunction>> PreparedFunction::make(const BoundProgram& program,
                                                                  const fbs::FunctionT& function,
-                                                                 std::span<const Memory> arenas) {
-  std::unique_ptr<PreparedFunction> made(new PreparedFunction(program, function, arenas));
+                                                                 std::span<const Memory> arenas,
+                                                                 OpenArenas& open_arenas) {
+  std::unique_ptr<PreparedFunction> made(new PreparedFunction(program, function, arenas, open_arenas));
   TRY(made->allocate_scratch());
   TRY(made->allocate_staging());
+  made->reserve_largest();
   return made;
 }
 
 PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                                   std::span<const Memory> arenas)
+                                   std::span<const Memory> arenas, OpenArenas& open_arenas)
     : program_(program),
       function_(function),
       arenas_(arenas),
       values_(function.values.size()),
-      steps_(function.steps.size()) {
+      steps_(function.steps.size()),
+      open_arenas_(open_arenas) {
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].about = function.values[i].get();
     prepare_value(values_[i]);
@@ -39,7 +43,10 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
   outputs_.reserve(outputs);
   binder_ = std::make_unique<ArgumentBinder>(function, values_);
   for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i);
-  prepare_tasks(schedule_steps(program, function));
+  StepSchedule schedule = schedule_steps(program, function);
+  prepare_tasks(schedule);
+  if (!function.symbols.empty())
+    planner_ = std::make_unique<SizePlanner>(program, function, std::move(schedule.order));
   share_threads();
 }
 
@@ -99,12 +106,13 @@ void PreparedFunction::prepare_run(PreparedStep& step, const fbs::StepT& about) 
     outputs_.push_back({values_[id].view, nullptr, values_[id].is_dynamic(), values_[id].place});
     values_[id].writer = &outputs_.back();
   }
-  const Place workspace{arenas_[space].handle(), about.workspace_offset};
   step.context = RunContext{.inputs = {first_input, about.inputs.size()},
                             .outputs = {first_output, about.outputs.size()},
-                            .workspace = static_cast<std::byte*>(program_.spaces[space]->address(workspace)),
-                            .workspace_place = workspace,
                             .open_sizes = binder_->open_sizes()};
+  if (step.executable->has_open_workspace()) return;  // apply_sizes() gives it one
+  const Place workspace{arenas_[space].handle(), about.workspace_offset};
+  step.context.workspace = static_cast<std::byte*>(program_.spaces[space]->address(workspace));
+  step.context.workspace_place = workspace;
 }
 
 /// Makes tasks of the steps where they overlap.
@@ -170,11 +178,27 @@ Status PreparedFunction::allocate_staging() {
     if (step.kind != fbs::StepKind::copy || !needs_staging(*step.from, *step.to)) continue;
     const ValueState& from = values_[step.inputs[0]];
     size_t& most = needed[step.to];
-    if (!from.is_dynamic()) most = std::max(most, from.view.bytes());
+    if (from.is_fixed()) most = std::max(most, from.view.bytes());
   }
   for (const auto& [space, bytes] : needed)
     staging_[space] = Memory(TRY(space->allocate_staging(bytes)), bytes);
   return {};
+}
+
+/// Reserves memory for the largest sizes, if all have a largest: no run then moves it. Where that is more
+/// than there is, or than the session may take, memory grows with the sizes of the runs.
+void PreparedFunction::reserve_largest() {
+  std::vector<std::string> names;
+  std::vector<int64_t> largest;
+  for (const auto& symbol : function_.symbols) {
+    if (symbol->max == SizeRange::limit) return;
+    names.push_back(symbol->name);
+    largest.push_back(static_cast<int64_t>(symbol->max));
+  }
+  if (planner_ == nullptr) return;
+  if (const auto plan = planner_->plan({names, largest})) {
+    if (const Status reserved = open_arenas_.grow((*plan)->arena_bytes); !reserved) return;
+  }
 }
 
 }  // namespace intarsia

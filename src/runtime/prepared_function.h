@@ -2,6 +2,7 @@
 // patches the callers' buffers and walks the steps.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <span>
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "runtime/bind_program.h"
+#include "runtime/open_arenas.h"
 #include "runtime/schedule_steps.h"
 #include "runtime/session.h"
+#include "runtime/size_plan.h"
 
 namespace intarsia {
 
@@ -25,11 +28,17 @@ struct ValueState {
   Output* writer = nullptr;
 
   bool is_dynamic() const { return about->storage == fbs::Storage::dynamic; }
+  /// Whether its size is the same in all runs.
+  bool is_fixed() const {
+    return !about->rank_unknown && std::ranges::find(about->dims, -1) == about->dims.end();
+  }
   bool is_opaque() const { return about->dtype == 0; }
   bool is_on_host() const { return about->space == host_space; }
   /// Returns the place that copies use.
   Place source() const { return is_on_host() ? Place{view.data, 0} : place; }
   void set_data(void* data);
+  void set_shape(const Shape& shape);
+  void set_place(void* data, const Place& there);
   /// Sets the data, shape, dtype, place and owner.
   void set(const TensorView& tensor, const Place& there, std::shared_ptr<void> new_owner);
 };
@@ -63,7 +72,8 @@ class PreparedFunction {
   /// there is not enough memory; throws std::system_error when threads cannot start.
   static Result<std::unique_ptr<PreparedFunction>> make(const BoundProgram& program,
                                                         const fbs::FunctionT& function,
-                                                        std::span<const Memory> arenas);
+                                                        std::span<const Memory> arenas,
+                                                        OpenArenas& open_arenas);
   ~PreparedFunction();
   PreparedFunction(const PreparedFunction&) = delete;
   PreparedFunction& operator=(const PreparedFunction&) = delete;
@@ -75,7 +85,7 @@ class PreparedFunction {
 
  private:
   PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                   std::span<const Memory> arenas);
+                   std::span<const Memory> arenas, OpenArenas& open_arenas);
   void prepare_value(ValueState& state) const;
   void prepare_step(size_t number);
   void prepare_copy(PreparedStep& step);
@@ -84,6 +94,9 @@ class PreparedFunction {
   void share_threads();
   Status allocate_scratch();
   Status allocate_staging();
+  void reserve_largest();
+
+  Status apply_sizes();
 
   Status run_steps();
   Status run_in_sequence();
@@ -119,6 +132,10 @@ class PreparedFunction {
   std::map<const MemorySpace*, Memory> staging_;
   const CoreSet* callers_cores_ = nullptr;  // null: wherever the caller runs
   std::unique_ptr<class ArgumentBinder> binder_;
+  std::unique_ptr<SizePlanner> planner_;  // null: the function has no open sizes
+  OpenArenas& open_arenas_;
+  std::vector<int64_t> applied_sizes_;  // sizes of the plan that values and steps have
+  uint64_t applied_generation_ = 0;     // generation of the arenas that they lie in
   bool has_dynamic_ = false;
   DumpHook dump_;
   TraceCallback trace_;

@@ -16,6 +16,19 @@ void ValueState::set_data(void* data) {
   if (writer != nullptr) writer->tensor.data = data;
 }
 
+void ValueState::set_shape(const Shape& shape) {
+  view.shape = shape;
+  for (Input* reader : readers) reader->tensor.shape = shape;
+  if (writer != nullptr) writer->tensor.shape = shape;
+}
+
+void ValueState::set_place(void* data, const Place& there) {
+  place = there;
+  for (Input* reader : readers) reader->place = there;
+  if (writer != nullptr) writer->place = there;
+  set_data(data);
+}
+
 void ValueState::set(const TensorView& tensor, const Place& there, std::shared_ptr<void> new_owner) {
   view = tensor;
   place = there;
@@ -211,6 +224,30 @@ Status PreparedFunction::run_steps() {
   return beside_.empty() || dump_ ? run_in_sequence() : run_beside();
 }
 
+/// Sets the shapes and places that follow from the open sizes of this run, unless they are set already.
+Status PreparedFunction::apply_sizes() {
+  const SizePlan& plan = *TRY(planner_->plan(binder_->open_sizes()));
+  if (Status grown = open_arenas_.grow(plan.arena_bytes); !grown)
+    return with_context(std::move(grown), "with {}", binder_->print_open_sizes());
+  if (applied_generation_ == open_arenas_.generation() && applied_sizes_ == plan.sizes) return {};
+  for (size_t i = 0; i < plan.shapes.size(); ++i) values_[planner_->values()[i]].set_shape(plan.shapes[i]);
+  for (size_t i = 0; i < plan.offsets.size(); ++i) {
+    const BoundPiece& piece = planner_->pieces()[i];
+    const Place place{open_arenas_.of(piece.space).handle(), plan.offsets[i]};
+    void* const address = program_.spaces[piece.space]->address(place);
+    if (piece.is_value) {
+      values_[piece.number].set_place(address, place);
+    } else {
+      RunContext& context = steps_[piece.number].context;
+      context.workspace = plan.bytes[i] == 0 ? nullptr : static_cast<std::byte*>(address);
+      context.workspace_place = place;
+    }
+  }
+  applied_sizes_ = plan.sizes;
+  applied_generation_ = open_arenas_.generation();
+  return {};
+}
+
 void PreparedFunction::drop_dynamic_values() {
   for (ValueState& value : values_) {
     if (!value.is_dynamic()) continue;
@@ -221,7 +258,9 @@ void PreparedFunction::drop_dynamic_values() {
 
 Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
   const Status status = caught([&]() -> Status {
-    TRY(binder_->bind(inputs, outputs));
+    TRY(binder_->bind_inputs(inputs));
+    if (planner_ != nullptr) TRY(apply_sizes());
+    TRY(binder_->bind_outputs(outputs));
     TRY(run_steps());
     return binder_->hand_over(outputs);
   });

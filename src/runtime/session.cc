@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "runtime/open_arenas.h"
 #include "runtime/prepared_function.h"
 
 namespace intarsia {
@@ -34,10 +35,10 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<Session> Session::create(std::shared_ptr<const BoundProgram> program) {
+Result<Session> Session::create(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes) {
   const int threads = program->threads;
   try {
-    return prepare(std::move(program));
+    return prepare(std::move(program), max_arena_bytes);
   } catch (const std::system_error& error) {
     return fail(ErrorKind::io,
                 "cannot start the {} threads of a session: {}; allow more threads or memory (ulimit -u, -v), "
@@ -46,18 +47,26 @@ Result<Session> Session::create(std::shared_ptr<const BoundProgram> program) {
   }
 }
 
-Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
+Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes) {
   Session session;
   session.program_ = std::move(program);
   const fbs::ProgramT& description = session.program_->description();
   for (size_t space = 0; space < description.spaces.size(); ++space) {
     session.arenas_.push_back(TRY(allocate_arena(*session.program_, space)));
   }
+  session.open_arenas_ = std::make_unique<OpenArenas>(*session.program_, max_arena_bytes);
   for (const BoundFunction& bound : session.program_->functions) {
-    session.functions_.push_back(
-        TRY(PreparedFunction::make(*session.program_, *bound.function, session.arenas_)));
+    session.functions_.push_back(TRY(
+        PreparedFunction::make(*session.program_, *bound.function, session.arenas_, *session.open_arenas_)));
   }
   return session;
+}
+
+uint64_t Session::arena_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t space = 0; space < arenas_.size(); ++space)
+    bytes += arenas_[space].bytes() + open_arenas_->of(space).bytes();
+  return bytes;
 }
 
 Status Session::run(std::string_view function, std::span<const NamedTensor> inputs,

@@ -14,6 +14,7 @@
 
 namespace intarsia {
 
+class OpenArenas;
 class PreparedFunction;
 
 /// Hook called after each step with every value that it wrote, as a tensor in host memory.
@@ -23,8 +24,9 @@ using DumpHook = std::function<void(const std::string& value, const TensorView& 
 /// thread. Move-only.
 class Session {
  public:
-  /// Creates a session. Errors: memory or threads cannot be allocated.
-  static Result<Session> create(std::shared_ptr<const BoundProgram> program);
+  /// Creates a session. `max_arena_bytes`: the most that values of open size may take in each space; 0: no
+  /// limit. Errors: memory or threads cannot be allocated.
+  static Result<Session> create(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes = 0);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
@@ -51,14 +53,17 @@ class Session {
   const std::shared_ptr<const BoundProgram>& shared_program() const { return program_; }
   /// Returns the working memory, by space; empty for a space that is not used here.
   std::span<const Memory> arenas() const { return arenas_; }
+  /// Returns the bytes of working memory that it has now in all spaces together, of open sizes too.
+  uint64_t arena_bytes() const;
   /// Returns the executor that a slot, given by number, is bound to.
   Executor& executor(size_t slot) const { return *program_->executors[slot]; }
 
  private:
   Session();
-  static Result<Session> prepare(std::shared_ptr<const BoundProgram> program);
+  static Result<Session> prepare(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes);
   std::shared_ptr<const BoundProgram> program_;
   std::vector<Memory> arenas_;  // one per space, shared by all functions
+  std::unique_ptr<OpenArenas> open_arenas_;
   std::vector<std::unique_ptr<PreparedFunction>> functions_;
   DumpHook dump_;
   TraceCallback trace_;

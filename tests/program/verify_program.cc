@@ -105,6 +105,22 @@ const Case cases[] = {
      [](auto& m) { open_size(m).values[0]->tuned_dims = {-1}; }},
     {"value 'y': sizes that it was measured with, though it is not an input",
      [](auto& m) { open_size(m).values[1]->tuned_dims = {4}; }},
+    {"value 't': in memory that a run chooses, though its sizes are not expressions",
+     [](auto& m) { open_size(m).values[2]->storage = fbs::Storage::bound; }},
+    {"value 't': in memory that a run chooses, though its sizes are not expressions",
+     [](auto& m) {
+       fbs::ValueT& value = *open_size(m).values[2];
+       value.storage = fbs::Storage::bound;
+       value.dims = {-1};
+     }},
+    {"value 't': in memory that a run chooses, though its sizes are not expressions",
+     [](auto& m) {
+       fbs::ValueT& value = *open_size(m).values[2];
+       value.storage = fbs::Storage::bound;
+       value.dims = {-1};
+       value.sizes = {1};
+       value.dtype = static_cast<uint8_t>(DType::string);
+     }},
     {"no input has the size 'N'", [](auto& m) { open_size(m).values[0]->sizes.clear(); }},
     {"no space of the host", [](auto& m) { m.program.spaces.clear(); }},
     {"a space has no name", [](auto& m) { m.program.spaces[0]->name.clear(); }},

@@ -41,6 +41,24 @@ TEST(Allocations, NoneInARun) {
   EXPECT_EQ(y[3], 9);
 }
 
+TEST(Allocations, NoneAtSizesThatWereRunBefore) {
+  const TestFolder folder;
+  ASSERT_TRUE(open_chain(1'000'000'000).write(folder / "p.so"));
+  auto session =
+      Session::create(bind_program(load_program(folder / "p.so", run_backends()).value(), {}).value());
+  ASSERT_TRUE(session);
+  Floats x(64, 1), y(64);
+  const auto allocations_at = [&](int64_t size) {
+    const NamedTensor inputs[] = {floats("x", x, {size})};
+    NamedTensor outputs[] = {floats("y", y, {size})};
+    const uint64_t before = allocation_count();
+    EXPECT_TRUE(session->run("", inputs, outputs));
+    return allocation_count() - before;
+  };
+  for (const int64_t size : {64, 3, 17, 40}) EXPECT_GT(allocations_at(size), 0u) << size;
+  for (const int64_t size : {17, 64, 40, 3, 3, 64}) EXPECT_EQ(allocations_at(size), 0u) << size;
+}
+
 TEST(Allocations, NoneInARunThroughTheCApiAfterTheFirst) {
   const TestFolder folder;
   ASSERT_TRUE(small_program().write(folder / "p.so"));

@@ -242,7 +242,7 @@ Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor
 
 Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>& inputs, bool at_end,
                                                       const std::vector<Shape>& shapes,
-                                                      ThreadTeam* threads) const {
+                                                      ThreadTeam* threads, const OpenSizes& sizes) const {
   std::vector<Input> from;
   std::vector<Output> to;
   std::vector<Tensor> outputs;
@@ -260,8 +260,12 @@ Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>&
     to.push_back({view, {}, false});
   }
   // Guard pages also surround the workspace: it is one buffer to its owner, and nothing may lie beyond it.
-  std::shared_ptr<void> workspace = guarded_memory(region_.workspace_bytes, at_end);
-  TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), threads}));
+  const bool is_open = executable_->has_open_workspace();
+  const size_t bytes = is_open ? TRY(executable_->open_workspace_bytes(sizes)) : region_.workspace_bytes;
+  std::shared_ptr<void> workspace = is_open && bytes == 0 ? nullptr : guarded_memory(bytes, at_end);
+  RunContext context{from, to, static_cast<std::byte*>(workspace.get()), threads};
+  context.open_sizes = sizes;
+  TRY(executable_->run(context));
   return outputs;
 }
 

@@ -44,10 +44,11 @@ class LoadedRegion {
       halide::KernelDevice kernels = halide::KernelDevice::opencl);
   ~LoadedRegion();
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const;
-  /// Runs the region with inputs and outputs between guard pages. `outputs`: their shapes if sizes are open.
+  /// Runs the region with inputs, outputs and workspace between guard pages. `outputs`: their shapes if sizes
+  /// are open; `sizes`: those that the program tells, without which the region brings its workspace.
   Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end,
                                           const std::vector<Shape>& outputs = {},
-                                          ThreadTeam* threads = nullptr) const;
+                                          ThreadTeam* threads = nullptr, const OpenSizes& sizes = {}) const;
   Result<std::vector<Tensor>> run_on_device(const std::vector<Tensor>& inputs) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }

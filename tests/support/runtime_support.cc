@@ -258,6 +258,38 @@ Status ProgramMaker::write(const std::string& path) const {
   return {};
 }
 
+namespace {
+
+/// Makes the size of a value the open size N.
+uint32_t make_open(ProgramMaker& m, uint32_t value) {
+  m.function().values[value]->dims = {-1};
+  m.function().values[value]->sizes = {1};
+  return value;
+}
+
+}  // namespace
+
+ProgramMaker open_chain(uint64_t largest) {
+  ProgramMaker m;
+  fbs::FunctionT& function = m.function();
+  function.symbols.push_back(std::make_unique<fbs::SymbolT>());
+  function.symbols[0]->name = "N";
+  function.symbols[0]->max = largest;
+  function.sizes.push_back(std::make_unique<fbs::SizeT>());
+  function.sizes[0]->ops = {fbs::SizeOp::symbol};
+  function.sizes[0]->operands = {0};
+  m.program.needs.emplace_back("symbols");
+  const uint32_t x = make_open(m, m.input("x", {1})), y = make_open(m, m.output("y", {1}));
+  uint32_t last = x;
+  for (const char* name : {"a", "b", "c"}) {
+    const uint32_t next = make_open(m, m.value(name, fbs::Storage::bound, {1}));
+    m.run("add", {last, last}, {next});
+    last = next;
+  }
+  m.run("add", {last, last}, {y});
+  return m;
+}
+
 ProgramMaker small_program() {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {4});

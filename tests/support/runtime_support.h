@@ -63,6 +63,10 @@ struct ProgramMaker {
 /// Makes y = (x + 1) + x, through a value in the arena: the smallest program with all usual parts.
 ProgramMaker small_program();
 
+/// Makes y = 16 x, by way of a = 2 x, b = 2 a and c = 2 b, all of the open size N, which is at most `largest`.
+/// a and c are never alive at once.
+ProgramMaker open_chain(uint64_t largest);
+
 using Floats = std::vector<float>;
 
 /// Returns an argument of a run; without a shape it has one axis.

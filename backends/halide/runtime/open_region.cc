@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <memory_resource>
 
 #include "backends/halide/runtime/plan_parts.h"
 #include "base/arena_plan.h"
@@ -247,10 +249,15 @@ Result<BoundRegion> bind_region(const OpenCode& code, std::vector<int64_t> symbo
 
 namespace {
 
+/// Returns the program's size of that name.
+std::optional<int64_t> find_size(const OpenSizes& open, const OpenSymbol& symbol) {
+  const auto known = std::ranges::find(open.names, symbol.name);
+  if (known == open.names.end()) return std::nullopt;
+  return open.sizes[static_cast<size_t>(known - open.names.begin())];
+}
+
 Result<int64_t> read_symbol(const OpenSymbol& symbol, const RunContext& context) {
-  const auto& [names, sizes] = context.open_sizes;
-  const auto known = std::ranges::find(names, symbol.name);
-  if (known != names.end()) return sizes[static_cast<size_t>(known - names.begin())];
+  if (const std::optional<int64_t> known = find_size(context.open_sizes, symbol)) return *known;
   if (!symbol.input) return fail("halide: nothing tells the open size '{}'", symbol.name);
   const Shape& shape = context.inputs[*symbol.input].tensor.shape;
   const int64_t multiple = symbol.axis < shape.size() ? shape[symbol.axis] - symbol.rest : -1;
@@ -262,24 +269,17 @@ Result<int64_t> read_symbol(const OpenSymbol& symbol, const RunContext& context)
 
 }  // namespace
 
-Result<std::vector<int64_t>> OpenRegion::read_symbols(const RunContext& context) const {
-  if (context.inputs.size() != code_.inputs.size())
-    return fail("halide: the region takes {} inputs, got {}", code_.inputs.size(), context.inputs.size());
-  std::vector<int64_t> symbols;
-  for (const OpenSymbol& symbol : code_.symbols) symbols.push_back(TRY(read_symbol(symbol, context)));
-  return symbols;
-}
-
-Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_to(std::vector<int64_t> symbols) const {
+Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_to(std::span<const int64_t> symbols) const {
   {
     const std::lock_guard lock(mutex_);
     for (auto at = bound_.begin(); at != bound_.end(); ++at) {
-      if ((*at)->symbols != symbols) continue;
+      if (!std::ranges::equal((*at)->symbols, symbols)) continue;
       bound_.splice(bound_.begin(), bound_, at);
       return bound_.front();
     }
   }
-  auto made = std::make_shared<const BoundRegion>(TRY(bind_region(code_, std::move(symbols))));
+  auto made =
+      std::make_shared<const BoundRegion>(TRY(bind_region(code_, {symbols.begin(), symbols.end()})));
   const std::lock_guard lock(mutex_);
   bound_.push_front(made);
   if (bound_.size() > max_bound) bound_.pop_back();
@@ -301,28 +301,60 @@ void OpenRegion::give_back(Tensor workspace) const {
   workspaces_.push_back(std::move(workspace));
 }
 
+Result<uint64_t> OpenRegion::open_workspace_bytes(const OpenSizes& sizes) const {
+  std::vector<int64_t> symbols;
+  for (const OpenSymbol& symbol : code_.symbols) {
+    const std::optional<int64_t> known = find_size(sizes, symbol);
+    if (!known) return 0;
+    symbols.push_back(*known);
+  }
+  return TRY(bound_to(symbols))->workspace_bytes;
+}
+
+/// Finds the region for the sizes of a run, without allocations if they are known.
+Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_for(const RunContext& context) const {
+  if (context.inputs.size() != code_.inputs.size())
+    return fail("halide: the region takes {} inputs, got {}", code_.inputs.size(), context.inputs.size());
+  std::array<std::byte, 256> room;
+  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  std::pmr::vector<int64_t> symbols(code_.symbols.size(), &memory);
+  for (size_t i = 0; i < symbols.size(); ++i) symbols[i] = TRY(read_symbol(code_.symbols[i], context));
+  return bound_to(symbols);
+}
+
+/// Returns the outputs with memory for those that the caller has none for, who gets it.
+std::vector<Output> OpenRegion::make_outputs(const RunContext& context, const BoundRegion& bound) const {
+  std::vector<Output> outputs(context.outputs.begin(), context.outputs.end());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].dynamic) continue;
+    const Tensor made(code_.outputs[i].dtype, bound.outputs[i]);
+    context.outputs[i].tensor = outputs[i].tensor = made.view();
+    context.outputs[i].owner = made.owner();
+    outputs[i].dynamic = false;
+  }
+  return outputs;
+}
+
 Status OpenRegion::run(const RunContext& context) const {
-  const std::shared_ptr<const BoundRegion> bound = TRY(bound_to(TRY(read_symbols(context))));
+  const std::shared_ptr<const BoundRegion> bound = TRY(bound_for(context));
   for (size_t i = 0; i < context.inputs.size(); ++i)
     if (context.inputs[i].tensor.shape != bound->inputs[i])
       return fail("halide: input {} has shape {}, want {}", i, print_shape(context.inputs[i].tensor.shape),
                   print_shape(bound->inputs[i]));
   if (context.outputs.size() != bound->outputs.size())
     return fail("halide: the region has {} outputs, got {}", bound->outputs.size(), context.outputs.size());
-  std::vector<Output> outputs(context.outputs.begin(), context.outputs.end());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].dynamic && outputs[i].tensor.shape != bound->outputs[i])
-      return fail("halide: output {} has shape {}, want {}", i, print_shape(outputs[i].tensor.shape),
+  for (size_t i = 0; i < context.outputs.size(); ++i)
+    if (!context.outputs[i].dynamic && context.outputs[i].tensor.shape != bound->outputs[i])
+      return fail("halide: output {} has shape {}, want {}", i, print_shape(context.outputs[i].tensor.shape),
                   print_shape(bound->outputs[i]));
-    if (!outputs[i].dynamic) continue;
-    const Tensor made(code_.outputs[i].dtype, bound->outputs[i]);
-    context.outputs[i].tensor = outputs[i].tensor = made.view();
-    context.outputs[i].owner = made.owner();
-    outputs[i].dynamic = false;
-  }
-  Tensor workspace = take_workspace(bound->workspace_bytes);
   RunContext here = context;
-  here.outputs = outputs;
+  std::vector<Output> outputs;
+  if (std::ranges::any_of(context.outputs, &Output::dynamic)) {
+    outputs = make_outputs(context, *bound);
+    here.outputs = outputs;
+  }
+  if (context.workspace != nullptr || bound->workspace_bytes == 0) return bound->executable.run(here);
+  Tensor workspace = take_workspace(bound->workspace_bytes);
   here.workspace = static_cast<std::byte*>(workspace.data());
   const Status status = bound->executable.run(here);
   give_back(std::move(workspace));

@@ -100,10 +100,14 @@ class OpenRegion : public Executable {
  public:
   explicit OpenRegion(OpenCode code) : code_(std::move(code)) {}
   Status run(const RunContext& context) const override;
+  bool has_open_workspace() const override { return true; }
+  /// 0 where sizes depend on data: a run then takes memory of the region's own.
+  Result<uint64_t> open_workspace_bytes(const OpenSizes& sizes) const override;
 
  private:
-  Result<std::vector<int64_t>> read_symbols(const RunContext& context) const;
-  Result<std::shared_ptr<const BoundRegion>> bound_to(std::vector<int64_t> symbols) const;
+  Result<std::shared_ptr<const BoundRegion>> bound_for(const RunContext& context) const;
+  Result<std::shared_ptr<const BoundRegion>> bound_to(std::span<const int64_t> symbols) const;
+  std::vector<Output> make_outputs(const RunContext& context, const BoundRegion& bound) const;
   Tensor take_workspace(size_t bytes) const;
   void give_back(Tensor workspace) const;
 

@@ -1,5 +1,6 @@
 #include "backends/halide/runtime/region_executable.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "backends/halide/runtime/kernel_runtime.h"
@@ -17,33 +18,47 @@ bool is_there(const Argument& argument, KernelDevice device, uint64_t bytes) {
 
 }  // namespace
 
-Status RegionExecutable::check(const RunContext& context) const {
+Status RegionExecutable::check_counts(const RunContext& context) const {
   if (context.inputs.size() != code_.input_bytes.size() ||
       context.outputs.size() != code_.output_bytes.size())
     return fail("halide: the region takes {} inputs and {} outputs, got {} and {}", code_.input_bytes.size(),
                 code_.output_bytes.size(), context.inputs.size(), context.outputs.size());
-  for (size_t i = 0; i < code_.input_bytes.size(); ++i)
-    if (!is_there(context.inputs[i], code_.device, code_.input_bytes[i]) ||
-        context.inputs[i].tensor.bytes() < code_.input_bytes[i])
-      return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(),
-                  code_.input_bytes[i]);
+  return {};
+}
+
+Status RegionExecutable::check_input(const RunContext& context, size_t number) const {
+  const Input& input = context.inputs[number];
+  const uint64_t bytes = code_.input_bytes[number];
+  if (is_there(input, code_.device, bytes) && input.tensor.bytes() >= bytes) return {};
+  return fail("halide: input {} has {} bytes, the region reads {}", number, input.tensor.bytes(), bytes);
+}
+
+Status RegionExecutable::check(const RunContext& context) const {
+  TRY(check_counts(context));
+  for (size_t i = 0; i < code_.input_bytes.size(); ++i) TRY(check_input(context, i));
   for (size_t i = 0; i < code_.output_bytes.size(); ++i)
     if (context.outputs[i].dynamic || !is_there(context.outputs[i], code_.device, code_.output_bytes[i]) ||
-
         context.outputs[i].tensor.bytes() < code_.output_bytes[i])
       return fail("halide: output {} has {} bytes, the region writes {}", i,
                   context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
   return {};
 }
 
-uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context) const {
+uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context, size_t item) const {
   const void* start = buffer.constant.memory;
-  if (buffer.where == BufferPlan::Where::input) start = context.inputs[buffer.index].tensor.data;
-  if (buffer.where == BufferPlan::Where::output) start = context.outputs[buffer.index].tensor.data;
+  uint64_t moved = 0;
+  if (buffer.where == BufferPlan::Where::input) {
+    start = context.inputs[buffer.index].tensor.data;
+    if (item > 0 && (*code_.input_moves)[buffer.index]) moved = item * code_.input_bytes[buffer.index];
+  }
+  if (buffer.where == BufferPlan::Where::output) {
+    start = context.outputs[buffer.index].tensor.data;
+    moved = item * code_.output_bytes[buffer.index];
+  }
   if (buffer.where == BufferPlan::Where::workspace) start = context.workspace;
   // The interface has no const; a kernel writes only its output, which lies in neither an input nor a
   // constant.
-  return static_cast<uint8_t*>(const_cast<void*>(start)) + buffer.offset;
+  return static_cast<uint8_t*>(const_cast<void*>(start)) + moved + buffer.offset;
 }
 
 namespace {
@@ -94,43 +109,46 @@ Result<size_t> RegionExecutable::count_items(const RunContext& context) const {
   return items.value_or(0);
 }
 
-/// Runs the region on each item, with the same workspace; the outputs are allocated.
+/// Checks an output against the number of items; allocates it if the caller has no memory for it.
+Status RegionExecutable::take_output(const RunContext& context, size_t number, size_t items) const {
+  const TensorView& each = code_.item_outputs[number];
+  Output& output = context.outputs[number];
+  if (!output.dynamic) {
+    const Shape& shape = output.tensor.shape;
+    const bool fits = shape.size() == each.shape.size() &&
+                      std::equal(shape.begin() + 1, shape.end(), each.shape.begin() + 1) &&
+                      shape[0] == each.shape[0] * static_cast<int64_t>(items);
+    if (fits && is_there(output, code_.device, items * code_.output_bytes[number])) return {};
+    return fail("halide: output {} has shape {}, want {} for each of {} items", number, print_shape(shape),
+                print_shape(each.shape), items);
+  }
+  Shape shape = each.shape;
+  shape[0] *= static_cast<int64_t>(items);
+  TRY(with_context(checked_elements(shape), "halide: output {}", number));
+  const Tensor made(each.dtype, std::move(shape));
+  output.tensor = made.view();
+  output.owner = made.owner();
+  return {};
+}
+
+/// Runs the region on each item, with the same workspace.
 Status RegionExecutable::run_items(const RunContext& context) const {
+  TRY(check_counts(context));
   const size_t items = TRY(count_items(context));
-  std::vector<Input> inputs(context.inputs.begin(), context.inputs.end());
-  std::vector<Output> outputs(context.outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const TensorView& each = code_.item_outputs[i];
-    Shape shape = each.shape;
-    shape[0] *= static_cast<int64_t>(items);
-    TRY(with_context(checked_elements(shape), "halide: output {}", i));
-    const Tensor made(each.dtype, shape);
-    context.outputs[i].tensor = made.view();
-    context.outputs[i].owner = made.owner();
-    outputs[i].tensor = {made.data(), each.dtype, each.shape};
-  }
-  RunContext one = context;
-  one.inputs = inputs;
-  one.outputs = outputs;
-  for (size_t item = 0; item < items; ++item) {
-    TRY(check(one));
-    TRY(with_context(run_on_host(one), "item {}", item));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if ((*code_.input_moves)[i])
-        inputs[i].tensor.data = static_cast<const std::byte*>(inputs[i].tensor.data) + code_.input_bytes[i];
-    for (size_t i = 0; i < outputs.size(); ++i)
-      outputs[i].tensor.data = static_cast<std::byte*>(outputs[i].tensor.data) + code_.output_bytes[i];
-  }
+  for (size_t i = 0; i < code_.output_bytes.size(); ++i) TRY(take_output(context, i, items));
+  if (items == 0) return {};
+  for (size_t i = 0; i < code_.input_bytes.size(); ++i) TRY(check_input(context, i));
+  for (size_t item = 0; item < items; ++item) TRY(with_context(run_on_host(context, item), "item {}", item));
   return {};
 }
 
 Status RegionExecutable::run(const RunContext& context) const {
   if (code_.input_moves) return run_items(context);
   if (Status sizes = check(context); !sizes) return sizes;
-  return code_.device == KernelDevice::cpu ? run_on_host(context) : run_on_device(context);
+  return code_.device == KernelDevice::cpu ? run_on_host(context, 0) : run_on_device(context);
 }
 
-Status RegionExecutable::run_on_host(const RunContext& context) const {
+Status RegionExecutable::run_on_host(const RunContext& context, size_t item) const {
   const int threads = context.threads != nullptr ? context.threads->size() : 1;
   KernelRuntime runtime(context.threads, code_.scratch_bytes,
                         {context.workspace + code_.scratch_offset, 0, code_.workers},
@@ -148,7 +166,7 @@ Status RegionExecutable::run_on_host(const RunContext& context) const {
       const BufferPlan& plan = code_.buffers[call.buffers[i]];
       buffers[i] = {0,
                     nullptr,
-                    address(plan, context),
+                    address(plan, context, item),
                     0,
                     plan.type,
                     static_cast<int32_t>(plan.dimensions.size()),

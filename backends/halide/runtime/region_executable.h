@@ -64,12 +64,16 @@ class RegionExecutable : public Executable {
  private:
   size_t more_workers(int threads) const;
   Status check(const RunContext& context) const;
-  Status run_on_host(const RunContext& context) const;
+  Status check_counts(const RunContext& context) const;
+  Status check_input(const RunContext& context, size_t number) const;
+  /// Runs the calls on one item of the inputs that have a part for each, 0 of others.
+  Status run_on_host(const RunContext& context, size_t item) const;
   /// Counts the items that the inputs have. Error: they have different numbers of them.
   Result<size_t> count_items(const RunContext& context) const;
+  Status take_output(const RunContext& context, size_t number, size_t items) const;
   Status run_items(const RunContext& context) const;
   Status run_on_device(const RunContext& context) const;
-  uint8_t* address(const BufferPlan& buffer, const RunContext& context) const;
+  uint8_t* address(const BufferPlan& buffer, const RunContext& context, size_t item) const;
 
   RegionCode code_;
 };

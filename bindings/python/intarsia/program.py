@@ -218,6 +218,13 @@ class Session:
             raise InvalidArgumentError(f"the program has no slot '{slot}'; it has {self._signatures.slots}")
         return CopyCounts(*self._open().copy_counts(self._signatures.slots.index(slot)))
 
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes of its working memory, on all its devices together. For open sizes it grows with the sizes
+        of the runs, and never shrinks; where every size has a largest one, it is reserved for those. Arrays
+        that runs return are not in it."""
+        return self._open().arena_bytes()
+
     def set_dump(self, dump: Callable[[str, Any], object] | None) -> None:
         """Sets dump(name, value), which runs call with a copy of every value that passes between regions,
         right after it was produced. None turns it off. What it raises is raised by the run's call after the
@@ -340,6 +347,7 @@ class Program:
         threads: int = 0,
         *,
         on_device_lost: OnDeviceLost = "alternative",
+        max_arena_bytes: int = 0,
     ) -> Session:
         """Creates a session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads
         0: as compiled, at most one per core that this thread may use. Sessions on the same cores share their
@@ -347,9 +355,13 @@ class Program:
 
         `on_device_lost`: if a device is lost during a run, "alternative" repeats the run, and does later
         ones, with the function's next alternative if it has one (`Session.alternative` tells which); "error"
-        raises DeviceLostError."""
+        raises DeviceLostError.
+
+        `max_arena_bytes`: the most bytes that values of open size may take in the memory of each device; 0: no
+        limit. A run whose sizes need more raises OutOfMemoryError, and the session stays usable."""
         is_error = is_lost_an_error(on_device_lost)
-        return Session(self._open().bind(list((devices or {}).items()), threads, is_error), self._signatures)
+        bindings = list((devices or {}).items())
+        return Session(self._open().bind(bindings, threads, is_error, max_arena_bytes), self._signatures)
 
     def run(
         self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None

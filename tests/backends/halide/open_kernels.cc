@@ -58,10 +58,12 @@ class OpenKernels : public testing::TestWithParam<Case> {
     SCOPED_TRACE(fmt::format("{} rows, {} columns", rows, columns));
     const Result<Graph> fixed = graph_of(GetParam().text, std::to_string(rows), std::to_string(columns));
     const std::vector<Tensor> inputs = random_inputs(open, 10, rows, columns);
+    const std::string names[] = {"rows", "columns"};
+    const int64_t sizes[] = {rows, columns};
     const auto want = fixed ? run_reference(*fixed, inputs) : tl::unexpected(fixed.error());
     if (!want) {
       const std::vector<Shape> any(open.outputs.size(), Shape{rows});
-      const auto got = region.run_guarded(inputs, true, any, threads);
+      const auto got = region.run_guarded(inputs, true, any, threads, {names, sizes});
       ASSERT_FALSE(got) << want.error().message;
       EXPECT_EQ(got.error().message.find("want"), std::string::npos) << got.error().message;
       return;
@@ -69,7 +71,7 @@ class OpenKernels : public testing::TestWithParam<Case> {
     std::vector<Shape> shapes;
     for (const Tensor& tensor : *want) shapes.push_back(tensor.shape());
     for (bool at_end : {true, false}) {
-      const auto got = region.run_guarded(inputs, at_end, shapes, threads);
+      const auto got = region.run_guarded(inputs, at_end, shapes, threads, {names, sizes});
       ASSERT_TRUE(got) << got.error().message;
       for (size_t i = 0; i < want->size(); ++i)
         EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "at end: " << at_end;
