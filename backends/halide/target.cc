@@ -47,11 +47,6 @@ KernelDevice kernel_device(const TargetDevice& device) {
   return device.features.is_gpu ? KernelDevice::opencl_gpu : KernelDevice::opencl;
 }
 
-bool uses_f64(const Graph& canonical) {
-  return std::ranges::any_of(canonical.values,
-                             [](const Value& value) { return value.type.dtype == DType::f64; });
-}
-
 class HalideTarget : public Target {
  public:
   HalideTarget()
@@ -69,9 +64,7 @@ class HalideTarget : public Target {
     if (has_open_sizes(alone)) return supports_open_sizes(alone, device);
     Result<Graph> canonical = canonicalize(alone);
     if (!canonical) return Support::refused(canonical.error().message);
-    const bool lacks_f64 = !device.features.has_f64 && uses_f64(*canonical);
-    return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
-                     : Support::supported();
+    return supports_types(*canonical, device);
   }
 
   /// Regions with one open size run the kernels of one item for each, which is as fast as fixed sizes. Code
@@ -98,7 +91,7 @@ class HalideTarget : public Target {
       here.timed_on = device.name;
       if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
     }
-    if (has_open_sizes(region) && !has_data_sizes(region))
+    if (kernel_device(device) == KernelDevice::cpu && has_open_sizes(region) && !has_data_sizes(region))
       if (const Result<ItemRegion> items = split_items(region))
         return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
                               kernel_device(device));
@@ -106,11 +99,23 @@ class HalideTarget : public Target {
   }
 
  private:
-  /// Supports nodes that have code for open sizes, or compute one item after the other.
+  static Support supports_types(const Graph& canonical, const TargetDevice& device) {
+    const bool lacks_f64 = !device.features.has_f64 && computes_in_f64(canonical);
+    return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
+                     : Support::supported();
+  }
+
+  /// Supports nodes that have code for open sizes, or compute one item after the other, which the host does.
+  /// Memory on a device is the caller's, who knows no sizes that depend on data.
   static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
-    if (kernel_device(device) != KernelDevice::cpu)
-      return Support::refused("sizes must be numbers on a device");
     const Result<Graph> open = canonicalize(node);
+    if (kernel_device(device) != KernelDevice::cpu) {
+      if (!open) return Support::refused(fmt::format("open sizes: {}", open.error().message));
+      if (const std::string size = find_data_size(node); !size.empty())
+        return Support::refused(fmt::format("the size '{}' depends on data, and '{}' takes memory before a run",
+                                            size, device.name));
+      return supports_types(*open, device);
+    }
     if (open) return Support::supported();
     if (has_data_sizes(node)) return Support::refused(open.error().message);
     const Result<ItemRegion> items = split_items(node);

@@ -98,7 +98,7 @@ class WindowSchedule {
     std::vector<Halide::VarOrRVar> loops{ii_};
     loops.insert(loops.end(), outer.begin(), outer.end());
     stage.reorder(loops).vectorize(ii_);
-    tile_ = run_tiles(b_, out, outer);
+    tile_ = run_tiles(b_, out, stage, outer);
     const Shape shape = typical_shape(argument_.shape);
     if (b_.kernel().threads > 1 && element_count(shape) * taps_ > 100000)
       for (size_t i = 0; i < at_; ++i)
