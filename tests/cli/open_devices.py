@@ -6,7 +6,7 @@ src/runtime/ run_function.cc
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_without_device
 
 FLOAT = TensorProto.FLOAT
 
@@ -32,8 +32,10 @@ def save_rows(path):
     )
 
 
-@pytest.mark.parametrize("device", ["sim:0"])
+@pytest.mark.parametrize("device", ["sim:0", "opencl:0", "cuda:0"])
 def test_open_sizes_on_a_device(device, tmp_path):
+    if device != "sim:0":
+        skip_without_device(device)
     model, program = save_rows(tmp_path / "rows.onnx"), tmp_path / "rows.so"
     options = ("-d", f"cpu,accel={device}", "--pin", "*=halide@accel", "--shape", "x=Nx3", "--tune", "off")
     call("compile", model, "-o", program, *options)
@@ -46,3 +48,25 @@ def test_open_sizes_on_a_device(device, tmp_path):
         assert call_json("run", program, f"--input=x={x}")["outputs"][0]["shape"] == [rows, rows]
         checked = call_json("check", program, f"--input=x={x}")
         assert checked["ok"], checked
+
+
+@pytest.mark.parametrize("device", ["sim:0", "opencl:0", "cuda:0"])
+def test_sizes_stay_open_by_default(device, tmp_path):
+    if device != "sim:0":
+        skip_without_device(device)
+    model, program = save_rows(tmp_path / "rows.onnx"), tmp_path / "rows.so"
+    call("compile", model, "-o", program, "-d", f"cpu,accel={device}", "--pin", "*=halide@accel", "--tune", "off")
+    assert [size["symbol"] for size in call_json("explain", program)["open_sizes"]] == ["N"]
+
+
+def test_sizes_that_depend_on_data_are_refused(tmp_path):
+    skip_without_device("opencl:0")
+    model = save(
+        tmp_path / "places.onnx",
+        [helper.make_node("NonZero", ["x"], ["p"], "places"), helper.make_node("Neg", ["p"], ["y"], "neg")],
+        [("x", FLOAT, [5])],
+        [("y", TensorProto.INT64, [1, "n"])],
+    )
+    options = ("-o", tmp_path / "places.so", "-d", "cpu,accel=opencl:0", "--pin", "neg=halide@accel", "--tune", "off")
+    message = " ".join(error_of("compile", model, *options, status=2).split())
+    assert "depends on data, and 'opencl:0' takes memory before a run" in message
