@@ -8,6 +8,7 @@
 #include "backends/halide/canonicalize/split_items.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/compile_region.h"
+#include "backends/halide/core/core_ops.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
 
@@ -112,8 +113,11 @@ class HalideTarget : public Target {
     if (kernel_device(device) != KernelDevice::cpu) {
       if (!open) return Support::refused(fmt::format("open sizes: {}", open.error().message));
       if (const std::string size = find_data_size(node); !size.empty())
-        return Support::refused(fmt::format("the size '{}' depends on data, and '{}' takes memory before a run",
-                                            size, device.name));
+        return Support::refused(fmt::format(
+            "the size '{}' depends on data, and '{}' takes memory before a run", size, device.name));
+      const auto ends_early = [](const Node& one) { return op_of(one) == CoreOp::sequence_mask; };
+      if (std::ranges::any_of(open->nodes, ends_early))
+        return Support::refused("open sizes on a device: sequences that end early (sequence_lens)");
       return supports_types(*open, device);
     }
     if (open) return Support::supported();

@@ -71,8 +71,8 @@ bool wants_numbers(const FunctionImport& import) {
   constexpr std::string_view takes_open_sizes[] = {"cpu", "sim", "opencl", "cuda"};
   return std::ranges::any_of(import.problem.slots, [&](const DeviceSlot& slot) {
     return std::ranges::find(takes_open_sizes, slot.kind) == std::end(takes_open_sizes) &&
-           std::ranges::find(import.request.automatic, slot.device,
-                                                   &CandidateDevice::name) == import.request.automatic.end();
+           std::ranges::find(import.request.automatic, slot.device, &CandidateDevice::name) ==
+               import.request.automatic.end();
   });
 }
 

@@ -55,7 +55,18 @@ def test_sizes_stay_open_by_default(device, tmp_path):
     if device != "sim:0":
         skip_without_device(device)
     model, program = save_rows(tmp_path / "rows.onnx"), tmp_path / "rows.so"
-    call("compile", model, "-o", program, "-d", f"cpu,accel={device}", "--pin", "*=halide@accel", "--tune", "off")
+    call(
+        "compile",
+        model,
+        "-o",
+        program,
+        "-d",
+        f"cpu,accel={device}",
+        "--pin",
+        "*=halide@accel",
+        "--tune",
+        "off",
+    )
     assert [size["symbol"] for size in call_json("explain", program)["open_sizes"]] == ["N"]
 
 
@@ -67,6 +78,15 @@ def test_sizes_that_depend_on_data_are_refused(tmp_path):
         [("x", FLOAT, [5])],
         [("y", TensorProto.INT64, [1, "n"])],
     )
-    options = ("-o", tmp_path / "places.so", "-d", "cpu,accel=opencl:0", "--pin", "neg=halide@accel", "--tune", "off")
+    options = (
+        "-o",
+        tmp_path / "places.so",
+        "-d",
+        "cpu,accel=opencl:0",
+        "--pin",
+        "neg=halide@accel",
+        "--tune",
+        "off",
+    )
     message = " ".join(error_of("compile", model, *options, status=2).split())
     assert "depends on data, and 'opencl:0' takes memory before a run" in message

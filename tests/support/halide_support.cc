@@ -243,10 +243,8 @@ Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor
   for (size_t i = 0; i < outputs.size(); ++i)
     to.push_back(
         {{nullptr, outputs[i].dtype(), outputs[i].shape()}, nullptr, false, places[inputs.size() + i]});
-  TRY(device_->run(*executable_, {.inputs = from,
-                                  .outputs = to,
-                                  .workspace_place = places.back(),
-                                  .open_sizes = sizes}));
+  TRY(device_->run(*executable_,
+                   {.inputs = from, .outputs = to, .workspace_place = places.back(), .open_sizes = sizes}));
   std::vector<std::byte> after(memory.bytes());
   TRY(space.download(after.data(), {memory.handle(), 0}, after.size()));
   const auto take = [&](size_t offset, size_t bytes, void* target) {
@@ -260,8 +258,8 @@ Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor
 }
 
 Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>& inputs, bool at_end,
-                                                      const std::vector<Shape>& shapes,
-                                                      ThreadTeam* threads, const OpenSizes& sizes) const {
+                                                      const std::vector<Shape>& shapes, ThreadTeam* threads,
+                                                      const OpenSizes& sizes) const {
   std::vector<Input> from;
   std::vector<Output> to;
   std::vector<Tensor> outputs;

@@ -75,8 +75,7 @@ class ContractionBuilder {
     const auto are_numbers = [](const SymbolicShape& sizes) {
       return std::ranges::all_of(sizes, &Dim::is_number);
     };
-    if (!are_numbers(p.pixel_extents) || !are_numbers(p.batch_extents) ||
-        !are_numbers({p.channels, depth_}))
+    if (!are_numbers(p.pixel_extents) || !are_numbers(p.batch_extents) || !are_numbers({p.channels, depth_}))
       return {};
     const int64_t width = p.pixel_extents.back().number();
     const int64_t pixels = element_count(fixed_sizes(p.pixel_extents));

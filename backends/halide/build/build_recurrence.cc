@@ -28,7 +28,8 @@ class RecurrenceBuilder {
         sizes_(recurrence_sizes(b.body(), node_)),
         tile_(b.kernel().recurrence().tile) {
     k_ = RDom(0, as_int(sizes_.hidden), "k");
-    if (!sizes_.batch.is_number() && b.mapping() == Mapping::loops) open_tiles_ = tiles_by_rows(sizes_, b.isa(), tile_);
+    if (!sizes_.batch.is_number() && b.mapping() == Mapping::loops)
+      open_tiles_ = tiles_by_rows(sizes_, b.isa(), tile_);
   }
 
   BuiltKernel build() {
@@ -172,8 +173,8 @@ class RecurrenceBuilder {
     return item;
   }
 
-  /// Returns the variants of the code for work items, and their tiles: where the batch is open, one for a tile
-  /// of rows or more, and one for single rows.
+  /// Returns the variants of the code for work items, and their tiles: where the batch is open, one for a
+  /// tile of rows or more, and one for single rows.
   std::vector<std::pair<Halide::Stage, ContractionTile>> variants_for_items(Func f) const {
     if (b_.mapping() == Mapping::loops) return {};
     if (sizes_.batch.is_number() || tile_.pixels == 1) return {{f, tile_}};

@@ -62,8 +62,7 @@ Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, const std::v
 
 Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, Halide::Stage stage,
                             const std::vector<Var>& outer) {
-  if (builder.mapping() == Mapping::tile_per_item)
-    return {out, make_items(builder, std::move(stage), outer)};
+  if (builder.mapping() == Mapping::tile_per_item) return {out, make_items(builder, std::move(stage), outer)};
   return outer.empty() ? Halide::LoopLevel::root() : Halide::LoopLevel(out, outer[0]);
 }
 

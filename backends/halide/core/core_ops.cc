@@ -161,8 +161,7 @@ bool computes_in_f64(const Graph& graph) {
     return op_of(node) == CoreOp::resize_places || op_of(node) == CoreOp::resize_weights;
   };
   return std::ranges::any_of(graph.nodes, is_table) ||
-         std::ranges::any_of(graph.values,
-                             [](const Value& value) { return value.type.dtype == DType::f64; });
+         std::ranges::any_of(graph.values, [](const Value& value) { return value.type.dtype == DType::f64; });
 }
 
 std::optional<double> read_scalar(const Tensor& tensor) {

@@ -159,7 +159,8 @@ class Loader {
     std::vector<OpenArgumentForm> forms;
     for (const open::Argument* argument : *from.arguments()) TRY(load_argument(*argument, to, forms));
     const std::string symbol = from.symbol()->str();
-    const std::string ending = to.symbols > 0 ? symbol_ending(to.symbols, forms, code_.device) : fixed_ending(forms);
+    const std::string ending =
+        to.symbols > 0 ? symbol_ending(to.symbols, forms, code_.device) : fixed_ending(forms);
     if (!symbol.ends_with(ending))
       return fail("halide: the kernel '{}' was generated for other arguments than the region's plan passes",
                   symbol);

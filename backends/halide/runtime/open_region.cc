@@ -299,8 +299,7 @@ Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_to(std::span<const 
       return bound_.front();
     }
   }
-  auto made =
-      std::make_shared<const BoundRegion>(TRY(bind_region(code_, {symbols.begin(), symbols.end()})));
+  auto made = std::make_shared<const BoundRegion>(TRY(bind_region(code_, {symbols.begin(), symbols.end()})));
   const std::lock_guard lock(mutex_);
   bound_.push_front(made);
   if (bound_.size() > max_bound) bound_.pop_back();
