@@ -8,6 +8,7 @@
 #include "backends/halide/canonicalize/split_items.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/compile_region.h"
+#include "backends/halide/core/core_ops.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
 
@@ -47,11 +48,6 @@ KernelDevice kernel_device(const TargetDevice& device) {
   return device.features.is_gpu ? KernelDevice::opencl_gpu : KernelDevice::opencl;
 }
 
-bool uses_f64(const Graph& canonical) {
-  return std::ranges::any_of(canonical.values,
-                             [](const Value& value) { return value.type.dtype == DType::f64; });
-}
-
 class HalideTarget : public Target {
  public:
   HalideTarget()
@@ -69,9 +65,7 @@ class HalideTarget : public Target {
     if (has_open_sizes(alone)) return supports_open_sizes(alone, device);
     Result<Graph> canonical = canonicalize(alone);
     if (!canonical) return Support::refused(canonical.error().message);
-    const bool lacks_f64 = !device.features.has_f64 && uses_f64(*canonical);
-    return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
-                     : Support::supported();
+    return supports_types(*canonical, device);
   }
 
   /// Regions with one open size run the kernels of one item for each, which is as fast as fixed sizes. Code
@@ -98,7 +92,7 @@ class HalideTarget : public Target {
       here.timed_on = device.name;
       if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
     }
-    if (has_open_sizes(region) && !has_data_sizes(region))
+    if (kernel_device(device) == KernelDevice::cpu && has_open_sizes(region) && !has_data_sizes(region))
       if (const Result<ItemRegion> items = split_items(region))
         return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
                               kernel_device(device));
@@ -106,10 +100,26 @@ class HalideTarget : public Target {
   }
 
  private:
-  /// Supports nodes that have code for open sizes, or compute one item after the other.
+  static Support supports_types(const Graph& canonical, const TargetDevice& device) {
+    const bool lacks_f64 = !device.features.has_f64 && computes_in_f64(canonical);
+    return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
+                     : Support::supported();
+  }
+
+  /// Supports nodes that have code for open sizes, or compute one item after the other, which the host does.
+  /// Memory on a device is the caller's, who knows no sizes that depend on data.
   static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
-    if (device.kind != "cpu") return Support::refused("sizes must be numbers on a device");
     const Result<Graph> open = canonicalize(node);
+    if (kernel_device(device) != KernelDevice::cpu) {
+      if (!open) return Support::refused(fmt::format("open sizes: {}", open.error().message));
+      if (const std::string size = find_data_size(node); !size.empty())
+        return Support::refused(fmt::format(
+            "the size '{}' depends on data, and '{}' takes memory before a run", size, device.name));
+      const auto ends_early = [](const Node& one) { return op_of(one) == CoreOp::sequence_mask; };
+      if (std::ranges::any_of(open->nodes, ends_early))
+        return Support::refused("open sizes on a device: sequences that end early (sequence_lens)");
+      return supports_types(*open, device);
+    }
     if (open) return Support::supported();
     if (has_data_sizes(node)) return Support::refused(open.error().message);
     const Result<ItemRegion> items = split_items(node);

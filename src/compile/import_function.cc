@@ -66,11 +66,13 @@ Result<PlanShapes> shapes_of_plan(const FunctionImport& import) {
   return plan == plans.end() ? PlanShapes() : plan->second.shapes;
 }
 
-/// Checks whether the user names a device beside processors: code for devices has numbers for sizes.
-bool wants_a_device(const FunctionImport& import) {
+/// Checks whether the user names a device that only takes numbers for sizes: one of a plug-in or a framework.
+bool wants_numbers(const FunctionImport& import) {
+  constexpr std::string_view takes_open_sizes[] = {"cpu", "sim", "opencl", "cuda"};
   return std::ranges::any_of(import.problem.slots, [&](const DeviceSlot& slot) {
-    return slot.kind != "cpu" && std::ranges::find(import.request.automatic, slot.device,
-                                                   &CandidateDevice::name) == import.request.automatic.end();
+    return std::ranges::find(takes_open_sizes, slot.kind) == std::end(takes_open_sizes) &&
+           std::ranges::find(import.request.automatic, slot.device, &CandidateDevice::name) ==
+               import.request.automatic.end();
   });
 }
 
@@ -121,7 +123,7 @@ Status read_graph(FunctionImport& import) {
 }
 
 Status bind_sizes(FunctionImport& import) {
-  const Unmentioned unmentioned = wants_a_device(import) ? Unmentioned::become_one : Unmentioned::stay_open;
+  const Unmentioned unmentioned = wants_numbers(import) ? Unmentioned::become_one : Unmentioned::stay_open;
   const std::string& plan_path = import.request.plan_path;
   const PlanShapes of_plan = TRY(shapes_of_plan(import));
   const PlanShapes shapes = TRY(

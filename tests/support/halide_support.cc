@@ -214,29 +214,46 @@ Result<std::vector<Tensor>> LoadedRegion::run(const std::vector<Tensor>& inputs,
   return outputs;
 }
 
-Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor>& inputs) const {
+Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor>& inputs,
+                                                        const std::vector<Shape>& shapes,
+                                                        const OpenSizes& sizes) const {
   MemorySpace& space = *device_->space();
   std::vector<ConstTensorView> all;
   std::vector<Tensor> outputs;
   for (const Tensor& input : inputs) all.push_back(input.view());
-  for (ValueId output : graph_.outputs) {
-    outputs.emplace_back(graph_.value(output).type.dtype, *graph_.value(output).type.fixed_shape());
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    const ValueType& type = graph_.value(graph_.outputs[i]).type;
+    outputs.emplace_back(type.dtype, shapes.empty() ? *type.fixed_shape() : shapes[i]);
     all.push_back(outputs.back().view());
   }
+  const size_t workspace = executable_->has_open_workspace()
+                               ? static_cast<size_t>(TRY(executable_->open_workspace_bytes(sizes)))
+                               : region_.workspace_bytes;
   std::vector<Place> places;
-  const Memory memory = TRY(allocate_odd(space, all, region_.workspace_bytes + 64, places));
+  const Memory memory = TRY(allocate_odd(space, all, workspace + 64, places));
+  // Everything else is NaN, so that what is read outside of a tensor shows.
+  std::vector<std::byte> before(memory.bytes(), std::byte{0xff});
+  for (size_t i = 0; i < inputs.size(); ++i)
+    std::memcpy(before.data() + places[i].offset, inputs[i].data(), inputs[i].bytes());
+  TRY(space.upload({memory.handle(), 0}, before.data(), before.size()));
   std::vector<Input> from;
   std::vector<Output> to;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    TRY(space.upload(places[i], inputs[i].data(), inputs[i].bytes()));
+  for (size_t i = 0; i < inputs.size(); ++i)
     from.push_back({{nullptr, inputs[i].dtype(), inputs[i].shape()}, nullptr, places[i]});
-  }
   for (size_t i = 0; i < outputs.size(); ++i)
     to.push_back(
         {{nullptr, outputs[i].dtype(), outputs[i].shape()}, nullptr, false, places[inputs.size() + i]});
-  TRY(device_->run(*executable_, {.inputs = from, .outputs = to, .workspace_place = places.back()}));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    TRY(space.download(outputs[i].data(), to[i].place, outputs[i].bytes()));
+  TRY(device_->run(*executable_,
+                   {.inputs = from, .outputs = to, .workspace_place = places.back(), .open_sizes = sizes}));
+  std::vector<std::byte> after(memory.bytes());
+  TRY(space.download(after.data(), {memory.handle(), 0}, after.size()));
+  const auto take = [&](size_t offset, size_t bytes, void* target) {
+    if (target != nullptr && bytes > 0) std::memcpy(target, after.data() + offset, bytes);
+    std::copy_n(before.data() + offset, bytes, after.data() + offset);
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) take(to[i].place.offset, outputs[i].bytes(), outputs[i].data());
+  take(places.back().offset, workspace, nullptr);
+  if (after != before) return fail("a kernel wrote outside of its output");
   return outputs;
 }
 

@@ -49,7 +49,11 @@ class LoadedRegion {
   Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end,
                                           const std::vector<Shape>& outputs = {},
                                           ThreadTeam* threads = nullptr, const OpenSizes& sizes = {}) const;
-  Result<std::vector<Tensor>> run_on_device(const std::vector<Tensor>& inputs) const;
+  /// Runs the region on its device. Error: a byte outside of its outputs and its workspace changed. `outputs`
+  /// and `sizes` are as above.
+  Result<std::vector<Tensor>> run_on_device(const std::vector<Tensor>& inputs,
+                                            const std::vector<Shape>& outputs = {},
+                                            const OpenSizes& sizes = {}) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }
   /// Runs the region on existing memory, as a session does for each request.

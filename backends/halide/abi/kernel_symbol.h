@@ -45,8 +45,10 @@ struct OpenArgumentForm {
 };
 
 /// Returns the same for code that takes open sizes, `symbols` of them, as numbers after its inputs.
-inline std::string symbol_ending(size_t symbols, std::span<const OpenArgumentForm> arguments) {
+inline std::string symbol_ending(size_t symbols, std::span<const OpenArgumentForm> arguments,
+                                 KernelDevice device = KernelDevice::cpu) {
   std::vector<int64_t> numbers{static_cast<int64_t>(symbols)};
+  if (device != KernelDevice::cpu) numbers.push_back(-static_cast<int64_t>(device));
   const auto add = [&](const std::vector<PostfixSize>& sizes) {
     for (const PostfixSize& size : sizes) {
       numbers.push_back(static_cast<int64_t>(size.ops.size()));

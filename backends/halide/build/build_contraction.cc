@@ -1,6 +1,8 @@
 // Convolutions and matrix products as one form: outputs indexed by (batch..., group, panel of channels, pixel
 // axes..., lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its only
 // pixel axis and columns as channels. The accumulators of a register tile are Func `acc`.
+#include <algorithm>
+
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/schedule_contraction.h"
 #include "backends/halide/schedule/contraction_tile.h"
@@ -67,8 +69,14 @@ class ContractionBuilder {
     p.name_vars();
   }
 
+  /// Chooses slices, which need numbers.
   TileSlices choose_slices() const {
     const ContractionParts& p = parts_;
+    const auto are_numbers = [](const SymbolicShape& sizes) {
+      return std::ranges::all_of(sizes, &Dim::is_number);
+    };
+    if (!are_numbers(p.pixel_extents) || !are_numbers(p.batch_extents) || !are_numbers({p.channels, depth_}))
+      return {};
     const int64_t width = p.pixel_extents.back().number();
     const int64_t pixels = element_count(fixed_sizes(p.pixel_extents));
     const int64_t rows =

@@ -86,7 +86,7 @@ class DepthwiseSchedule {
     std::vector<VarOrRVar> order{ci_, xi_};
     order.insert(order.end(), outer.begin(), outer.end());
     out.reorder(order).vectorize(ci_, factor_).unroll(ci_).unroll(xi_);
-    tile_ = run_tiles(b_, d_.out, outer);
+    tile_ = run_tiles(b_, d_.out, out, outer);
     if (b_.kernel().threads > 1 && rank > 3 && element_count(typical_) * taps_ > 100000) out.parallel(block_);
   }
 

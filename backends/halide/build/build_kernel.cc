@@ -19,7 +19,9 @@ Expr scalar_expr(const Tensor& tensor) {
 
 /// Checks whether Halide loads a vector with this stride as one vector of all elements between its first and
 /// its last, which OpenCL C does not have. With the caller's stride it loads element by element.
-bool becomes_wide(int64_t stride) { return stride > 1 && stride < 16; }
+bool becomes_wide(const Dim& stride) {
+  return stride.is_number() && stride.number() > 1 && stride.number() < 16;
+}
 
 /// Computes an operation of a size; floor divisions have positive divisors, for which Halide's `/` rounds
 /// down.
@@ -128,8 +130,11 @@ int vector_factor(int64_t extent, int lanes) {
   return factor;
 }
 
-KernelBuilder::KernelBuilder(const Kernel& kernel)
-    : kernel_(kernel), mapping_(choose_mapping(kernel)), operands_(kernel.body.values.size()) {
+KernelBuilder::KernelBuilder(const Kernel& kernel, OuterLoops outer_loops)
+    : kernel_(kernel),
+      mapping_(choose_mapping(kernel)),
+      outer_loops_(outer_loops),
+      operands_(kernel.body.values.size()) {
   for (size_t i = 0; i < kernel.symbols; ++i) symbols_.emplace_back(symbol_name(i));
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Argument& argument = kernel.inputs[i];
@@ -235,7 +240,7 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
 void KernelBuilder::set_dims(Halide::OutputImageParam param, const Argument& argument) const {
   const size_t rank = argument.shape.size();
   for (size_t i = 0; i < rank; ++i) {
-    const bool is_free = isa().is_offloaded() && becomes_wide(argument.strides[i].number());
+    const bool is_free = isa().is_offloaded() && becomes_wide(argument.strides[i]);
     param.dim(static_cast<int>(i))
         .set_bounds(0, size(argument.shape[i]))
         .set_stride(is_free ? Expr() : size(argument.strides[i]));
@@ -257,8 +262,8 @@ BuiltKernel KernelBuilder::finish(Func output, const Argument& argument) {
   return built;
 }
 
-BuiltKernel build_kernel(const Kernel& kernel) {
-  KernelBuilder builder(kernel);
+BuiltKernel build_kernel(const Kernel& kernel, OuterLoops outer_loops) {
+  KernelBuilder builder(kernel, outer_loops);
   switch (kernel.form) {
     case Form::contraction:
       return build_by_schedule(builder);

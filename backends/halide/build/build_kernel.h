@@ -37,14 +37,20 @@ enum class Mapping {
   tile_per_item  // work items of a device, one tile each
 };
 
+/// Loops outside of the work items of a device: fused into one axis of the grid, or apart, the first three as
+/// axes of the grid and the others launching one after the other. Halide does not see that an item has one
+/// index of a fused loop where several have open sizes, and then finds no fixed size for what the item keeps.
+enum class OuterLoops { fused, apart };
+
 /// State and helpers that the build_<form> functions share.
 class KernelBuilder {
  public:
-  explicit KernelBuilder(const Kernel& kernel);
+  explicit KernelBuilder(const Kernel& kernel, OuterLoops outer_loops = OuterLoops::fused);
 
   const Kernel& kernel() const { return kernel_; }
   const Isa& isa() const { return kernel_.isa; }
   Mapping mapping() const { return mapping_; }
+  OuterLoops outer_loops() const { return outer_loops_; }
   const Argument& input(size_t i) const { return kernel_.inputs[i]; }
   const Argument& output() const { return kernel_.output; }
   /// Returns the output of a form whose sizes are numbers.
@@ -87,6 +93,7 @@ class KernelBuilder {
 
   const Kernel& kernel_;
   const Mapping mapping_;
+  const OuterLoops outer_loops_;
   const Var place_{"place"};
   std::vector<Halide::Param<int>> symbols_;  // open sizes
   std::vector<Operand> operands_;            // indexed by the body's values
@@ -127,6 +134,6 @@ BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);
 
 /// Builds the pipeline of a kernel. May throw Halide::Error.
-BuiltKernel build_kernel(const Kernel& kernel);
+BuiltKernel build_kernel(const Kernel& kernel, OuterLoops outer_loops = OuterLoops::fused);
 
 }  // namespace intarsia::halide

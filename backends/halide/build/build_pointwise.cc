@@ -11,40 +11,72 @@ constexpr int64_t min_task = 8192;
 /// Elements of a work item on a device that is a processor, if the axes allow it.
 constexpr int64_t item_elements = 1024;
 
-/// Schedules work items: vectors along the innermost axis, whole axes outside it while a work item is not too
-/// long. Where groups run side by side, an item has one element, so that neighbors are neighbors in memory.
-void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& vars,
-                    const FixedArgument& argument) {
-  std::vector<size_t> order = storage_order(to_symbolic(argument.strides));
-  std::vector<Halide::VarOrRVar> inside;
-  std::vector<Var> outside;
-  if (order.empty()) {
-    run_tiles(b, out, outside);
-    return;
+/// Schedule of work items: vectors along the innermost axis, whole axes outside it while a work item is not
+/// too long. Where groups run side by side, an item has one element, so that neighbors are neighbors in
+/// memory. Where the size of the innermost axis is open, there is a variant for a vector or more, and one for
+/// less.
+class ItemSchedule {
+ public:
+  ItemSchedule(const KernelBuilder& b, const std::vector<Var>& vars)
+      : b_(b),
+        vars_(vars),
+        argument_(b.output()),
+        shape_(typical_shape(argument_.shape)),
+        order_(storage_order(argument_.strides)),
+        most_(b.isa().runs_groups() ? 1 : item_elements) {}
+
+  void apply(Func out) {
+    if (order_.empty()) {
+      run_tiles(b_, out, {});
+      return;
+    }
+    at_ = order_.size() - 1;
+    while (at_ > 0 && argument_.shape[order_[at_]] == 1) --at_;
+    const Dim& extent = argument_.shape[order_[at_]];
+    // OpenCL C has no vectors of what is read at places with divisions by open sizes.
+    const bool moves = b_.kernel().anchor != no_node && b_.kernel().symbols > 0;
+    const int factor = moves ? 1 : vector_factor(std::min(shape_[order_[at_]], most_), b_.lanes());
+    if (!extent.is_number() && factor > 1) schedule(out, out.specialize(b_.size(extent) >= factor), factor);
+    schedule(out, out, extent.is_number() ? factor : 1);
   }
-  size_t at = order.size() - 1;
-  while (at > 0 && argument.shape[order[at]] == 1) --at;
-  const Var inner = vars[order[at]], chunk("chunk"), rest("rest"), lane("lane");
-  const int64_t most = b.isa().runs_groups() ? 1 : item_elements;
-  const int64_t extent = argument.shape[order[at]], elements = std::min(extent, most);
-  const int factor = vector_factor(elements, b.lanes());
-  out.split(inner, chunk, rest, as_int(elements), Halide::TailStrategy::ShiftInwards)
-      .split(rest, rest, lane, factor, Halide::TailStrategy::ShiftInwards);
-  inside = {lane, rest};
-  outside.push_back(chunk);
-  int64_t size = elements;
-  for (size_t i = order.size(); i-- > 0;) {
-    if (i == at) continue;
-    size *= argument.shape[order[i]];
-    if (size <= most)
-      inside.emplace_back(vars[order[i]]);
-    else
-      outside.push_back(vars[order[i]]);
+
+ private:
+  /// Returns the elements of a work item along the innermost axis, at most all.
+  Expr elements() const {
+    const Dim& extent = argument_.shape[order_[at_]];
+    if (most_ == 1) return 1;
+    if (extent.is_number()) return as_int(std::min(extent.number(), most_));
+    return Halide::min(b_.size(extent), as_int(most_));
   }
-  inside.insert(inside.end(), outside.begin(), outside.end());
-  out.reorder(inside).vectorize(lane);
-  run_tiles(b, out, outside);
-}
+
+  void schedule(Func out, Halide::Stage stage, int factor) const {
+    const Var inner = vars_[order_[at_]], chunk("chunk"), rest("rest"), lane("lane");
+    std::vector<Halide::VarOrRVar> inside{lane, rest};
+    std::vector<Var> outside{chunk};
+    stage.split(inner, chunk, rest, elements(), Halide::TailStrategy::ShiftInwards)
+        .split(rest, rest, lane, factor, Halide::TailStrategy::ShiftInwards);
+    int64_t size = std::min(shape_[order_[at_]], most_);
+    for (size_t i = order_.size(); i-- > 0;) {
+      if (i == at_) continue;
+      size *= shape_[order_[i]];
+      if (size <= most_)
+        inside.emplace_back(vars_[order_[i]]);
+      else
+        outside.push_back(vars_[order_[i]]);
+    }
+    inside.insert(inside.end(), outside.begin(), outside.end());
+    stage.reorder(inside).vectorize(lane);
+    run_tiles(b_, out, stage, outside);
+  }
+
+  const KernelBuilder& b_;
+  const std::vector<Var>& vars_;
+  const Argument& argument_;
+  const Shape shape_;                // typical sizes of the output
+  const std::vector<size_t> order_;  // axes, the outermost first
+  const int64_t most_;               // limit of the elements of a work item
+  size_t at_ = 0;                    // place of the vectorized axis in the order
+};
 
 /// Schedule of a kernel on a processor: the axes in the order of the output's memory, the innermost one in
 /// vectors.
@@ -128,7 +160,7 @@ BuiltKernel build_pointwise(KernelBuilder& b) {
   Func out("out");
   out(b.output_vars(vars)) = stored(b.result_at(index, anchor));
   if (b.mapping() == Mapping::tile_per_item)
-    schedule_items(b, out, vars, b.fixed_output());
+    ItemSchedule(b, vars).apply(out);
   else
     PointwiseSchedule(b, vars).apply(out);
   return b.finish(out, b.output());

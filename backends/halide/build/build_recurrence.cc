@@ -28,7 +28,8 @@ class RecurrenceBuilder {
         sizes_(recurrence_sizes(b.body(), node_)),
         tile_(b.kernel().recurrence().tile) {
     k_ = RDom(0, as_int(sizes_.hidden), "k");
-    if (!sizes_.batch.is_number()) open_tiles_ = tiles_by_rows(sizes_, b.isa(), tile_);
+    if (!sizes_.batch.is_number() && b.mapping() == Mapping::loops)
+      open_tiles_ = tiles_by_rows(sizes_, b.isa(), tile_);
   }
 
   BuiltKernel build() {
@@ -147,24 +148,39 @@ class RecurrenceBuilder {
   /// inside where a work item has all panels. Returns the level at which what a work item needs is computed.
   Halide::LoopLevel schedule_tiles(Func f, Func sums, bool has_states) {
     if (has_states) f.bound(state_, 0, as_int(sizes_.states));
-    if (sizes_.batch.is_number()) {
-      schedule_rows(f, tile_, sizes_.batch.number(), has_states);
-    } else {
-      schedule_variants(f, has_states);
+    const std::vector<Var> items = keeps_units() ? std::vector<Var>{rows_} : outer_loops();
+    Halide::LoopLevel item;
+    for (const auto& [stage, tile_of_stage] : variants_for_items(f)) {
+      schedule_rows(stage, tile_of_stage, 1, has_states);
+      if (has_states) item = run_tiles(b_, f, stage, items);
     }
+    if (b_.mapping() == Mapping::loops && sizes_.batch.is_number())
+      schedule_rows(f, tile_, sizes_.batch.number(), has_states);
+    else if (b_.mapping() == Mapping::loops)
+      schedule_variants(f, has_states);
     const std::vector<Var> outer = outer_loops();
     const Halide::LoopLevel tile(f, outer[0]);
     if (!has_states) {
       schedule_sums(sums, tile);
       return tile;
     }
-    const Halide::LoopLevel item = run_tiles(b_, f, keeps_units() ? std::vector<Var>{rows_} : outer);
+    if (b_.mapping() == Mapping::loops) item = run_tiles(b_, f, outer);
     schedule_sums(sums, keeps_units() ? tile : item);
     if (!cell_.defined()) return item;
     cell_.compute_at(item);
     vectorize_lanes(cell_, lane_);
     cell_.unroll(block_).unroll(n_);
     return item;
+  }
+
+  /// Returns the variants of the code for work items, and their tiles: where the batch is open, one for a
+  /// tile of rows or more, and one for single rows.
+  std::vector<std::pair<Halide::Stage, ContractionTile>> variants_for_items(Func f) const {
+    if (b_.mapping() == Mapping::loops) return {};
+    if (sizes_.batch.is_number() || tile_.pixels == 1) return {{f, tile_}};
+    ContractionTile single = tile_;
+    single.pixels = 1;
+    return {{f.specialize(b_.size(sizes_.batch) >= as_int(tile_.pixels)), tile_}, {f, single}};
   }
 
   std::vector<Var> outer_loops() const {

@@ -120,9 +120,9 @@ class ReductionBuilder {
   /// some hundred thousand.
   bool keeps_rows() const {
     const int64_t longest = has_groups() ? 0 : b_.isa().runs_groups() ? 64 : 65536;
-    int64_t elements = 1;
-    for (size_t axis : reduced_axes_) elements *= typical(full_[axis]);
-    return b_.mapping() == Mapping::loops || elements <= longest;
+    Dim elements = 1;
+    for (size_t axis : reduced_axes_) elements = elements * full_[axis];
+    return b_.mapping() == Mapping::loops || (elements.is_number() && elements.number() <= longest);
   }
 
   Exprs kept_part(const Exprs& at) const {
@@ -265,13 +265,15 @@ class ReductionBuilder {
     Func partial("partial");
     std::vector<Var> index{u};
     index.insert(index.end(), kept_.begin(), kept_.end());
-    const int items = as_int(row_items_), extent = as_int(full_[lane_axis_].number());
+    const int items = as_int(row_items_);
+    const Dim& all = full_[lane_axis_];
+    const Expr extent = b_.size(all);
     Halide::Region region = row_region(true);
-    region.insert(region.begin(), {0, (extent + items - 1) / items});
+    region.insert(region.begin(), {0, b_.size(ceil_div(all, items))});
     const RDom r(region, "r");
     const Expr at = r[0] * items + u;
     Expr value = b_.operand(node.inputs[0]).at(row_index(r, 1, Halide::min(at, extent - 1)));
-    if (extent % items != 0) value = Halide::select(at < extent, value, identity);
+    if (!all.is_number() || all.number() % items != 0) value = Halide::select(at < extent, value, identity);
     partial(index) = identity;
     partial(index) = combine(node, partial(index), value);
     std::vector<VarOrRVar> order;

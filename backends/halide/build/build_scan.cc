@@ -9,12 +9,12 @@ namespace {
 /// axis. The kernel computes nothing after the scan (fuse.cc).
 BuiltKernel scan_in_output(KernelBuilder& b) {
   const Node& node = b.anchor();
-  const FixedArgument argument = b.fixed_output();
   const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
-  const std::vector<Var> vars = make_vars(argument.shape.size(), "i");
-  const int last = as_int(argument.shape[axis]) - 1;
-  const RDom r(0, last + 1, "r");
+  const std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
+  const Dim& extent = b.output().shape[axis];
+  const Expr last = b.size(extent - 1);
+  const RDom r(0, b.size(extent), "r");
   const Expr step = r, place = reverse ? last - step : step,
              before = Halide::clamp(reverse ? place + 1 : place - 1, 0, last);
   Exprs to = to_exprs(b.output_vars(vars)), so_far = to, from = to_exprs(vars);

@@ -73,7 +73,9 @@ class WindowSchedule {
 
   void apply(Func out, Func pool, const RDom& r) {
     const Dim& extent = argument_.shape[order_[at_]];
-    const int factor = vector_factor(typical(extent), b_.lanes());
+    // OpenCL C has no vectors of every other element, as windows along an axis of pictures read them.
+    const bool has_strides = b_.isa().is_offloaded() && !extent.is_number() && order_[at_] > 1;
+    const int factor = has_strides ? 1 : vector_factor(typical(extent), b_.lanes());
     if (extent.is_number() || factor == 1) {
       schedule_vectors(out, out, factor);
     } else {
@@ -98,7 +100,7 @@ class WindowSchedule {
     std::vector<Halide::VarOrRVar> loops{ii_};
     loops.insert(loops.end(), outer.begin(), outer.end());
     stage.reorder(loops).vectorize(ii_);
-    tile_ = run_tiles(b_, out, outer);
+    tile_ = run_tiles(b_, out, stage, outer);
     const Shape shape = typical_shape(argument_.shape);
     if (b_.kernel().threads > 1 && element_count(shape) * taps_ > 100000)
       for (size_t i = 0; i < at_; ++i)

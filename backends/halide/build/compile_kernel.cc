@@ -20,10 +20,6 @@ namespace {
 
 using Halide::Target;
 
-bool has_f64(const Graph& body) {
-  return std::ranges::any_of(body.values, [](const Value& value) { return value.type.dtype == DType::f64; });
-}
-
 Target make_target(const Kernel& kernel, bool checks) {
   const Isa& isa = kernel.isa;
   std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
@@ -34,7 +30,7 @@ Target make_target(const Kernel& kernel, bool checks) {
     features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
   else if (isa.is_offloaded())
     features.push_back(Target::OpenCL);
-  if (isa.is_opencl() && has_f64(kernel.body)) features.push_back(Target::CLDoubles);
+  if (isa.is_opencl() && computes_in_f64(kernel.body)) features.push_back(Target::CLDoubles);
   if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
   return Target(Target::Linux, Target::X86, 64, features);
 }
@@ -78,9 +74,10 @@ Result<std::string> make_object(Halide::Module& module) {
 }
 
 /// Compiles the code of `scheduled` under the name and with the arguments of `wanted`.
-Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& scheduled, bool checks) {
+Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& scheduled, bool checks,
+                                        OuterLoops outer_loops = OuterLoops::fused) {
   try {
-    BuiltKernel built = build_kernel(scheduled);
+    BuiltKernel built = build_kernel(scheduled, outer_loops);
     Kernel kernel = wanted;
     // Code that writes elements twice was built without regard to `in_place`, so it is the out-of-place
     // kernel's.
@@ -93,7 +90,10 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
-    return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module),
+    std::string object = TRY(make_object(module));
+    if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
+      return fail(ErrorKind::unsupported, "a work item keeps values of open size");
+    return EmittedKernel{symbol, std::move(object), built.output_argument, scratch_bytes(module),
                          kernel.in_place.has_value()};
   } catch (const Halide::Error& error) {  // Halide::Error is not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
@@ -108,8 +108,11 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
   // OpenCL C has vectors of few sizes, and Halide may make others out of them.
   Kernel plain = wanted;
   plain.isa.vector_bytes = 1;
-  Result<EmittedKernel> without_vectors = compile_scheduled(wanted, plain, checks);
-  return without_vectors ? std::move(without_vectors) : std::move(made);
+  Result<EmittedKernel> other = fail("");
+  if (wanted.symbols > 0) other = compile_scheduled(wanted, wanted, checks, OuterLoops::apart);
+  if (!other) other = compile_scheduled(wanted, plain, checks);
+  if (!other && wanted.symbols > 0) other = compile_scheduled(wanted, plain, checks, OuterLoops::apart);
+  return other ? std::move(other) : std::move(made);
 }
 
 }  // namespace intarsia::halide

@@ -1,5 +1,7 @@
 #include "backends/halide/build/run_tiles.h"
 
+#include <algorithm>
+
 namespace intarsia::halide {
 namespace {
 
@@ -22,10 +24,25 @@ Var fuse_outer(const KernelBuilder& builder, Halide::Stage& stage, const std::ve
   return fuse_all(stage, loops, "task");
 }
 
+/// Orders the loops outside of a work item; the second and the third become axes of the grid. Returns the
+/// first.
+Var keep_apart(const KernelBuilder& builder, Halide::Stage& stage, const std::vector<Var>& outer) {
+  const std::vector<Var> loops = builder.output_vars(outer);
+  const std::vector<Halide::VarOrRVar> order(loops.begin(), loops.end());
+  if (order.size() > 1) stage.reorder(order);
+  for (size_t i = 1; i < std::min<size_t>(loops.size(), 3); ++i) stage.gpu_blocks(loops[i]);
+  return loops[0];
+}
+
+Var arrange_outer(const KernelBuilder& builder, Halide::Stage& stage, const std::vector<Var>& outer) {
+  return builder.outer_loops() == OuterLoops::apart ? keep_apart(builder, stage, outer)
+                                                    : fuse_outer(builder, stage, outer);
+}
+
 }  // namespace
 
 Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer) {
-  const Var task = fuse_outer(builder, stage, outer);
+  const Var task = arrange_outer(builder, stage, outer);
   Var group("group"), item("item");
   const int items = builder.isa().group_items;
   const auto tail = items == 1 ? Halide::TailStrategy::Auto : Halide::TailStrategy::GuardWithIf;
@@ -34,13 +51,18 @@ Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vec
 }
 
 Var make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer) {
-  const Var group = fuse_outer(builder, stage, outer);
+  const Var group = arrange_outer(builder, stage, outer);
   stage.gpu_blocks(group);
   return group;
 }
 
 Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, const std::vector<Var>& outer) {
-  if (builder.mapping() == Mapping::tile_per_item) return {out, make_items(builder, out, outer)};
+  return run_tiles(builder, out, out, outer);
+}
+
+Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, Halide::Stage stage,
+                            const std::vector<Var>& outer) {
+  if (builder.mapping() == Mapping::tile_per_item) return {out, make_items(builder, std::move(stage), outer)};
   return outer.empty() ? Halide::LoopLevel::root() : Halide::LoopLevel(out, outer[0]);
 }
 

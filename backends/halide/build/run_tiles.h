@@ -18,4 +18,8 @@ Var make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::ve
 /// computed.
 Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, const std::vector<Var>& outer);
 
+/// Does the same for a variant of the output's code, `stage`. The level is the same for all variants.
+Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, Halide::Stage stage,
+                            const std::vector<Var>& outer);
+
 }  // namespace intarsia::halide

@@ -270,10 +270,18 @@ void schedule_slices(const KernelBuilder& builder, ContractionParts& p, const st
   schedule_accumulators(p, p.slice_sum);
 }
 
-void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
+/// Returns the widths of the tiles of work items for rows of an open number of pixels, the widest first: few,
+/// as a driver builds each.
+std::vector<int64_t> item_widths(int64_t widest) {
+  if (widest > 4) return {widest, 4, 1};
+  return widest > 1 ? std::vector<int64_t>{widest, 1} : std::vector<int64_t>{1};
+}
+
+/// Schedules the tiles of a variant of the code. Returns the loops outside of a work item's.
+std::vector<Var> split_tiles(Halide::Stage out, ContractionParts& p, int64_t pixels) {
   const Var x = p.pixels.back(), xo("xo"), xi("xi");
-  if (!p.tile.exact) p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
-  p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
+  if (!p.tile.exact) out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
+  out.split(x, xo, xi, as_int(pixels), TailStrategy::ShiftInwards);
   std::vector<Var> outer{xo};
   outer.insert(outer.end(), std::next(p.pixels.rbegin()), p.pixels.rend());
   outer.insert(p.lanes_apart ? outer.begin() : outer.end(), p.co);
@@ -281,11 +289,24 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   outer.insert(outer.end(), p.batch.rbegin(), p.batch.rend());
   std::vector<VarOrRVar> order{p.ci, xi};
   order.insert(order.end(), outer.begin(), outer.end());
-  p.out.reorder(order);
-  vectorize_lanes(p.out, p);
-  p.out.unroll(xi);
-  if (p.slices.slices > 1) return schedule_slices(builder, p, outer);
-  p.acc.compute_at(run_tiles(builder, p.out, outer));
+  out.reorder(order);
+  vectorize_lanes(out, p);
+  out.unroll(xi);
+  return outer;
+}
+
+/// Schedules work items. Where the number of pixels of a row is open, there is a variant of the code for a
+/// tile or more, and narrower ones.
+void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
+  const Dim& row = p.pixel_extents.back();
+  if (p.slices.slices > 1) return schedule_slices(builder, p, split_tiles(p.out, p, p.tile.pixels));
+  Halide::LoopLevel item;
+  for (int64_t t : row.is_number() ? std::vector<int64_t>{p.tile.pixels} : item_widths(p.tile.pixels)) {
+    const bool is_last = row.is_number() || t == 1;
+    const Halide::Stage out = is_last ? p.out : p.out.specialize(builder.size(row) >= as_int(t));
+    item = run_tiles(builder, p.out, out, split_tiles(out, p, t));
+  }
+  p.acc.compute_at(item);
   schedule_accumulators(p, p.acc);
 }
 

@@ -37,10 +37,10 @@ std::string find_untold_size(const Graph& region) {
   return {};
 }
 
-bool has_data_sizes(const Graph& region) {
-  return std::ranges::any_of(symbols_of_values(region), [&](const std::string& symbol) {
-    return depends_on_data(region, Dim::named(symbol));
-  });
+std::string find_data_size(const Graph& region) {
+  for (const std::string& symbol : symbols_of_values(region))
+    if (depends_on_data(region, Dim::named(symbol))) return symbol;
+  return {};
 }
 
 }  // namespace intarsia::halide

@@ -15,7 +15,8 @@ std::set<std::string> told_sizes(const Graph& region);
 /// Returns a symbol of the region's sizes that a run cannot tell; empty if there is none.
 std::string find_untold_size(const Graph& region);
 
-/// Checks whether a size of the region depends on data.
-bool has_data_sizes(const Graph& region);
+/// Returns a symbol of the region's sizes that depends on data; empty if there is none.
+std::string find_data_size(const Graph& region);
+inline bool has_data_sizes(const Graph& region) { return !find_data_size(region).empty(); }
 
 }  // namespace intarsia::halide

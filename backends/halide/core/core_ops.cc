@@ -156,6 +156,14 @@ CoreOp op_of(const Node& node) {
 
 Form form_of(CoreOp op) { return row_of(op).form; }
 
+bool computes_in_f64(const Graph& graph) {
+  const auto is_table = [](const Node& node) {
+    return op_of(node) == CoreOp::resize_places || op_of(node) == CoreOp::resize_weights;
+  };
+  return std::ranges::any_of(graph.nodes, is_table) ||
+         std::ranges::any_of(graph.values, [](const Value& value) { return value.type.dtype == DType::f64; });
+}
+
 std::optional<double> read_scalar(const Tensor& tensor) {
   if (element_count(tensor.shape()) != 1) return std::nullopt;
   switch (tensor.dtype()) {

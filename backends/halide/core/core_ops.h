@@ -145,6 +145,9 @@ CoreOp op_of(const Node& node);
 Form form_of(CoreOp op);
 inline Form form_of(const Node& node) { return form_of(op_of(node)); }
 
+/// Checks whether a graph of core operators computes in f64: values of that type, or tables of a Resize.
+bool computes_in_f64(const Graph& graph);
+
 /// Returns the sizes of a value in a canonical graph.
 inline const SymbolicShape& sizes_of(const Graph& graph, ValueId value) {
   return *graph.value(value).type.shape;

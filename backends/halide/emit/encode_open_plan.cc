@@ -91,9 +91,12 @@ class OpenPlanEncoder {
       plan_.calls.push_back(call(calls[c], kernels[c], memory.places[c], options));
     for (const auto& [nonnegative, why] : requirements)
       plan_.requirements.push_back(requirement(sizes_.add(nonnegative), why));
-    // Runtimes that read version 4 would run each call once, those that read version 5 check no requirements.
+    // Runtimes that read version 4 would run each call once, those that read version 5 check no requirements,
+    // and those that read version 6 take all kernels for the host's.
     const bool repeats = std::ranges::any_of(calls, [](const Call& call) { return call.times != 1; });
-    plan_.version = !requirements.empty() ? 6 : repeats ? 5 : 4;
+    const KernelDevice device = calls.empty() ? KernelDevice::cpu : calls[0].kernel.isa.device;
+    plan_.device = static_cast<uint8_t>(device);
+    plan_.version = device != KernelDevice::cpu ? 7 : !requirements.empty() ? 6 : repeats ? 5 : 4;
     for (const EmittedKernel& kernel : kernels)
       plan_.scratch_bytes = std::max<uint64_t>(plan_.scratch_bytes, kernel.scratch_bytes);
     plan_.workers = static_cast<uint32_t>(options.threads);

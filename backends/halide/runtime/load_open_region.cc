@@ -21,6 +21,7 @@ class Loader {
 
   Result<OpenCode> load() {
     code_.constants.assign(context_.constants.begin(), context_.constants.end());
+    TRY(load_device());
     TRY(load_sizes(plan_.sizes(), count(plan_.symbols()), code_.sizes));
     TRY(load_tensors(plan_.inputs(), code_.inputs));
     TRY(load_tensors(plan_.outputs(), code_.outputs));
@@ -66,6 +67,16 @@ class Loader {
     if (parts->size() > 0 && !is_aligned(parts->Data(), alignment)) return false;
     unread_ -= parts->size() * size;
     return true;
+  }
+
+  Status load_device() {
+    if (plan_.device() >= kernel_device_count) return damaged_plan();
+    code_.device = static_cast<KernelDevice>(plan_.device());
+    if (code_.device == KernelDevice::cpu) return {};
+    if (context_.constant_places.size() != context_.constants.size())
+      return fail("halide: the region's kernels are for a device");
+    code_.constant_places.assign(context_.constant_places.begin(), context_.constant_places.end());
+    return {};
   }
 
   bool is_size(uint32_t number) const { return number < code_.sizes.size(); }
@@ -148,7 +159,8 @@ class Loader {
     std::vector<OpenArgumentForm> forms;
     for (const open::Argument* argument : *from.arguments()) TRY(load_argument(*argument, to, forms));
     const std::string symbol = from.symbol()->str();
-    const std::string ending = to.symbols > 0 ? symbol_ending(to.symbols, forms) : fixed_ending(forms);
+    const std::string ending =
+        to.symbols > 0 ? symbol_ending(to.symbols, forms, code_.device) : fixed_ending(forms);
     if (!symbol.ends_with(ending))
       return fail("halide: the kernel '{}' was generated for other arguments than the region's plan passes",
                   symbol);
@@ -159,7 +171,7 @@ class Loader {
   }
 
   /// Returns the end of the symbol of a kernel all of whose sizes are numbers, which must be positive.
-  static std::string fixed_ending(const std::vector<OpenArgumentForm>& arguments) {
+  std::string fixed_ending(const std::vector<OpenArgumentForm>& arguments) const {
     std::vector<ArgumentForm> forms;
     const auto to_numbers = [](const std::vector<PostfixSize>& sizes) {
       std::vector<int32_t> numbers;
@@ -170,7 +182,7 @@ class Loader {
     };
     for (const OpenArgumentForm& argument : arguments)
       forms.push_back({argument.dtype, to_numbers(argument.extents), to_numbers(argument.strides)});
-    return symbol_ending(forms);
+    return symbol_ending(forms, code_.device);
   }
 
   Status load_argument(const open::Argument& from, OpenKernel& kernel, std::vector<OpenArgumentForm>& forms) {

@@ -53,10 +53,14 @@ class RegionBinder {
     TRY(place_buffers());
     for (size_t c = 0; c < code_.calls.size(); ++c)
       TRY(with_context(bind_call(code_.calls[c]), "kernel {} ({})", c, code_.calls[c].label));
+    region_.device = code_.device;
     region_.scratch_offset = (arena_.bytes + 63) / 64 * 64;
-    region_.scratch_bytes = (code_.scratch_bytes + open_scratch_bytes + 63) / 64 * 64;
-    region_.workers = code_.workers;
-    bound.workspace_bytes = region_.scratch_offset + region_.scratch_bytes * region_.workers;
+    bound.workspace_bytes = std::max<size_t>(region_.scratch_offset, empty_bytes_);
+    if (code_.device == KernelDevice::cpu) {
+      region_.scratch_bytes = (code_.scratch_bytes + open_scratch_bytes + 63) / 64 * 64;
+      region_.workers = code_.workers;
+      bound.workspace_bytes = region_.scratch_offset + region_.scratch_bytes * region_.workers;
+    }
     bound.executable = RegionExecutable(std::move(region_));
     return bound;
   }
@@ -135,8 +139,10 @@ class RegionBinder {
       return fail("{} elements leave their tensor of {} bytes in {} steps of {} bytes",
                   static_cast<int64_t>(reach), container, times - 1, step);
     if (place.where == BufferPlan::Where::workspace) to.offset += arena_.offsets[place.index];
-    if (place.where == BufferPlan::Where::constant)
+    if (place.where == BufferPlan::Where::constant && code_.device == KernelDevice::cpu)
       to.constant = {const_cast<void*>(code_.constants[place.index].data), 0};
+    else if (place.where == BufferPlan::Where::constant)
+      to.constant = code_.constant_places[place.index];
     return to;
   }
 
@@ -192,13 +198,15 @@ class RegionBinder {
 
   /// Puts an argument without elements into the workspace: what a kernel finds outside of a tensor (in the
   /// padding of a window) it reads from the nearest element, and then ignores.
-  static Status give_elements(BufferPlan& argument) {
+  Status give_elements(BufferPlan& argument) {
     if (has_elements(argument)) return {};
     __int128 reach = 1;
     for (const HalideDimension& axis : argument.dimensions)
       reach += static_cast<__int128>(std::max(axis.extent - 1, 0)) * axis.stride;
-    if (reach * (argument.type.bits / 8) > static_cast<__int128>(open_scratch_bytes))
+    reach *= argument.type.bits / 8;
+    if (reach > static_cast<__int128>(open_scratch_bytes))
       return fail("an argument without elements has axes of too many");
+    empty_bytes_ = std::max(empty_bytes_, static_cast<size_t>(reach));
     argument.where = BufferPlan::Where::workspace;
     argument.offset = 0;
     return {};
@@ -228,6 +236,7 @@ class RegionBinder {
   std::vector<std::pair<std::vector<uint32_t>, std::vector<int64_t>>> of_kernels_;
   std::vector<Lifetime> buffers_;
   ArenaPlan arena_;
+  size_t empty_bytes_ = 0;  // bytes of the workspace that arguments without elements lie in
   RegionCode region_;
 };
 
@@ -267,7 +276,19 @@ Result<int64_t> read_symbol(const OpenSymbol& symbol, const RunContext& context)
   return multiple / symbol.factor;
 }
 
+/// Sizes for which kernels are made ready, if they work with them; the device's code is the same for all.
+constexpr int64_t sizes_to_prepare[] = {128, 1, 2, 7};
+
 }  // namespace
+
+Status OpenRegion::prepare(Launcher& launcher) const {
+  if (code_.device == KernelDevice::cpu) return {};
+  for (int64_t size : sizes_to_prepare) {
+    const Result<BoundRegion> bound = bind_region(code_, std::vector(code_.symbols.size(), size));
+    if (bound) return bound->executable.prepare(launcher);
+  }
+  return {};  // the first run makes them ready
+}
 
 Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_to(std::span<const int64_t> symbols) const {
   {
@@ -334,6 +355,17 @@ std::vector<Output> OpenRegion::make_outputs(const RunContext& context, const Bo
   return outputs;
 }
 
+/// Runs on a device, where all memory is the caller's, which takes the workspace's size from the program's
+/// sizes.
+Status OpenRegion::run_on_device(const RunContext& context, const BoundRegion& bound) const {
+  for (const OpenSymbol& symbol : code_.symbols)
+    if (!find_size(context.open_sizes, symbol))
+      return fail("halide: the size '{}' depends on data, which a device's kernels cannot have", symbol.name);
+  if (context.workspace_place.memory == nullptr && bound.workspace_bytes > 0)
+    return fail("halide: the region has no workspace");
+  return bound.executable.run(context);
+}
+
 Status OpenRegion::run(const RunContext& context) const {
   const std::shared_ptr<const BoundRegion> bound = TRY(bound_for(context));
   for (size_t i = 0; i < context.inputs.size(); ++i)
@@ -346,6 +378,7 @@ Status OpenRegion::run(const RunContext& context) const {
     if (!context.outputs[i].dynamic && context.outputs[i].tensor.shape != bound->outputs[i])
       return fail("halide: output {} has shape {}, want {}", i, print_shape(context.outputs[i].tensor.shape),
                   print_shape(bound->outputs[i]));
+  if (code_.device != KernelDevice::cpu) return run_on_device(context, *bound);
   RunContext here = context;
   std::vector<Output> outputs;
   if (std::ranges::any_of(context.outputs, &Output::dynamic)) {

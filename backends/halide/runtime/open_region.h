@@ -76,7 +76,9 @@ struct OpenCode {
   std::vector<PostfixSize> sizes;  // over the region's symbols
   std::vector<OpenTensor> inputs, outputs;
   std::vector<OpenBuffer> buffers;
+  KernelDevice device = KernelDevice::cpu;
   std::vector<ConstTensorView> constants;
+  std::vector<Place> constant_places;  // places of the constants on a device
   uint64_t scratch_bytes = 0;
   uint32_t workers = 1;
   std::vector<OpenKernel> kernels;
@@ -100,6 +102,7 @@ class OpenRegion : public Executable {
  public:
   explicit OpenRegion(OpenCode code) : code_(std::move(code)) {}
   Status run(const RunContext& context) const override;
+  Status prepare(Launcher& launcher) const override;
   bool has_open_workspace() const override { return true; }
   /// 0 where sizes depend on data: a run then takes memory of the region's own.
   Result<uint64_t> open_workspace_bytes(const OpenSizes& sizes) const override;
@@ -107,6 +110,7 @@ class OpenRegion : public Executable {
  private:
   Result<std::shared_ptr<const BoundRegion>> bound_for(const RunContext& context) const;
   Result<std::shared_ptr<const BoundRegion>> bound_to(std::span<const int64_t> symbols) const;
+  Status run_on_device(const RunContext& context, const BoundRegion& bound) const;
   std::vector<Output> make_outputs(const RunContext& context, const BoundRegion& bound) const;
   Tensor take_workspace(size_t bytes) const;
   void give_back(Tensor workspace) const;

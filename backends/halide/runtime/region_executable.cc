@@ -211,7 +211,7 @@ struct DeviceArgument {
     size_t reach = 1;
     for (size_t i = 0; i < rank; ++i) {
       axes[i] = plan.dimensions[i];
-      reach += static_cast<size_t>(axes[i].extent - 1) * static_cast<size_t>(axes[i].stride);
+      reach += static_cast<size_t>(std::max(axes[i].extent - 1, 0)) * static_cast<size_t>(axes[i].stride);
     }
     if (offset + reach > std::numeric_limits<int32_t>::max())
       return fail(ErrorKind::unsupported,
@@ -232,11 +232,14 @@ class DeviceCaller {
   Status launch(const CallPlan& call, const RunContext* context, uint32_t time) {
     void* user_context = runtime_.table();
     arguments_[0] = &user_context;
+    void** next = arguments_.data() + 1;
     for (size_t i = 0; i < call.buffers.size(); ++i) {
       const BufferPlan& plan = code_.buffers[call.buffers[i]];
       const Place start = context != nullptr ? start_of(plan, *context) : Place();
       TRY(buffers_[i].set(plan, start, call.steps.empty() ? 0 : call.steps[i] * time));
-      arguments_[i + 1] = &buffers_[i].buffer;
+      if (i + 1 == call.buffers.size())
+        for (const int32_t& size : call.sizes) *next++ = const_cast<int32_t*>(&size);
+      *next++ = &buffers_[i].buffer;
     }
     call.kernel(arguments_.data());
     return runtime_.launched();
@@ -246,7 +249,7 @@ class DeviceCaller {
   const RegionCode& code_;
   KernelRuntime runtime_;
   std::array<DeviceArgument, max_arguments> buffers_;
-  std::array<void*, max_arguments + 1> arguments_;
+  std::array<void*, max_arguments + max_sizes + 1> arguments_;
 };
 
 }  // namespace

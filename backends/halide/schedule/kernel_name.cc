@@ -42,8 +42,9 @@ std::vector<OpenArgumentForm> open_argument_forms(const Kernel& kernel, const Ar
 }
 
 std::string symbol_ending(const Kernel& kernel, const Argument& output) {
-  return kernel.symbols > 0 ? symbol_ending(kernel.symbols, open_argument_forms(kernel, output))
-                            : symbol_ending(argument_forms(kernel, output), kernel.isa.device);
+  return kernel.symbols > 0
+             ? symbol_ending(kernel.symbols, open_argument_forms(kernel, output), kernel.isa.device)
+             : symbol_ending(argument_forms(kernel, output), kernel.isa.device);
 }
 
 }  // namespace intarsia::halide

@@ -135,7 +135,13 @@ Kernel with_open_sizes(const Kernel& chosen, Kernel open) {
   const bool has_open_channels =
       open.form == Form::contraction && op_of(open.body.node(open.anchor)) == CoreOp::matmul &&
       !sizes_of(open.body, open.body.node(open.anchor).outputs[0]).back().is_number();
-  if (has_open_channels) std::get<ContractionDetails>(open.details).schedule.tile.exact = false;
+  ContractionTile* tile =
+      has_open_channels ? &std::get<ContractionDetails>(open.details).schedule.tile : nullptr;
+  // Work items pack no weights, so that panels cannot be filled up: each has one channel.
+  if (tile != nullptr && open.isa.is_offloaded())
+    *tile = {1, 1, tile->pixels, true};
+  else if (tile != nullptr)
+    tile->exact = false;
   return open;
 }
 

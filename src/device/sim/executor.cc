@@ -134,6 +134,10 @@ class TimedExecutable : public Executable {
   }
 
   size_t scratch_bytes(int threads) const override { return region_->scratch_bytes(threads); }
+  bool has_open_workspace() const override { return region_->has_open_workspace(); }
+  Result<uint64_t> open_workspace_bytes(const OpenSizes& sizes) const override {
+    return region_->open_workspace_bytes(sizes);
+  }
 
  private:
   static bool is_plain(const ConstTensorView& tensor) {

@@ -290,7 +290,8 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
          const uint32_t zero = add_size(plan, 0);
          plan.buffers[0] = open::Buffer(zero, plan.buffers[0].first(), plan.buffers[0].last());
        }},
-      {"this runtime reads 3 to 6", [](Plan& plan) { plan.version = 7; }},
+      {"this runtime reads 3 to 7", [](Plan& plan) { plan.version = 8; }},
+      {"damaged", [](Plan& plan) { plan.device = 99; }},
       {"a window of 3 does not fit", [](Plan& plan) { require(plan, 0, -1); }},
       {"damaged", [](Plan& plan) { require(plan, 1, -1); }},
   };
@@ -298,6 +299,43 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
     Plan edited = plan();
     one.edit(edited);
     expect_refused_with(use(edited), one.wanted);
+  }
+}
+
+/// Checks plans for a device whose kernels are another's, and one whose constants are on the host.
+TEST(EditedOpenDevicePlan, IsRefusedWithAReason) {
+  using halide::KernelDevice;
+  for (const char* weight : {"", "w"}) {
+    const Result<Graph> graph =
+        make_graph(fmt::format("graph \"g\" opsets {{\"\": 18}}\ninput %x : f32[b,4]\ninput %{0}z : "
+                               "f32[4]\n%y = Add(%x, %{0}z)\noutput "
+                               "%y",
+                               weight));
+    ASSERT_TRUE(graph) << graph.error().message;
+    const auto region =
+        halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {}, KernelDevice::opencl);
+    ASSERT_TRUE(region) << region.error().message;
+    const auto load = [&](KernelDevice device, size_t placed) -> Status {
+      open::OpenPlanT plan;
+      flatbuffers::GetRoot<open::OpenPlan>(region->blob.data())->UnPackTo(&plan);
+      plan.device = static_cast<uint8_t>(device);
+      const std::string blob = pack_table<open::OpenPlan>(plan);
+      std::vector<ConstTensorView> constants;
+      for (const Tensor& constant : region->constants) constants.push_back(constant.view());
+      const std::vector<Place> places(placed);
+      LoadContext context;
+      context.blob = std::as_bytes(std::span(blob));
+      context.constants = constants;
+      context.constant_places = places;
+      context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
+      TRY(halide::load(context));
+      return {};
+    };
+    const size_t constants = region->constants.size();
+    EXPECT_TRUE(load(KernelDevice::opencl, constants));
+    for (KernelDevice other : {KernelDevice::cpu, KernelDevice::opencl_gpu, KernelDevice::cuda})
+      expect_refused_with(load(other, constants), "was generated for other arguments");
+    expect_refused_with(load(KernelDevice::opencl, constants + 1), "kernels are for a device");
   }
 }
 

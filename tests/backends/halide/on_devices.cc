@@ -3,39 +3,19 @@
 // is neither.
 //
 // Covers: backends/halide/build/ run_tiles.cc
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "backends/halide/target.h"
-#include "device/by_name/devices.h"
 #include "tests/backends/halide/cases.h"
+#include "tests/backends/halide/device_runners.h"
 #include "tests/support/halide_support.h"
 
 namespace intarsia::test {
 namespace {
 
 using halide::KernelDevice;
-
-/// Device of this machine and a form of kernels that it runs.
-struct Runner {
-  std::string name;
-  std::shared_ptr<Executor> device;
-  KernelDevice kernels;
-};
-
-/// Returns what can run kernels here. An OpenCL device runs those for processors and those for GPUs.
-std::vector<Runner> find_runners() {
-  std::vector<Runner> runners;
-  const auto add = [&](const char* name, std::initializer_list<KernelDevice> forms) {
-    if (const auto device = make_device(name))
-      for (KernelDevice form : forms) runners.push_back({name, *device, form});
-  };
-  add("opencl:0", {KernelDevice::opencl, KernelDevice::opencl_gpu});
-  add("cuda:0", {KernelDevice::cuda});
-  return runners;
-}
 
 class HalideOnDevices : public testing::Test {
  protected:
@@ -45,10 +25,6 @@ class HalideOnDevices : public testing::Test {
 
   const std::vector<Runner> runners_ = find_runners();
 };
-
-std::string describe(const Runner& runner) {
-  return fmt::format("kernels of form {} on {}", static_cast<int>(runner.kernels), runner.name);
-}
 
 /// Returns why a device with or without f64 cannot run the graph; empty if it can.
 std::string refusal(const Graph& graph, bool has_f64) {
