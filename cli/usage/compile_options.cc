@@ -166,6 +166,12 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
   add_stage_options(command, options);
 }
 
+void describe_shape_of_program(CLI::App& command, const std::string& also) {
+  CLI::Option* shape = command.get_option("--shape");
+  shape->description(shape->get_description() +
+                     ". Of a program: numbers, the shape of an input without a file" + also);
+}
+
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed) {
   for (const char* name : names) {
     if (command.count(name) == 0 || std::find(allowed.begin(), allowed.end(), name) != allowed.end())
