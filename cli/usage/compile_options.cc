@@ -78,8 +78,9 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
       ->group(help_group::placement);
   command
       .add_option("--memory", options.memory,
-                  "What the program may take of the memory of a slot, constants and working memory: "
-                  "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for")
+          "What the program may take of the memory of a slot, constants and working memory: "
+          "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for; open sizes count as the "
+          "ends of their ranges")
       ->type_name("SLOT=SIZE")
       ->allow_extra_args(false)
       ->group(help_group::placement);

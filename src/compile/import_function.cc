@@ -159,10 +159,15 @@ Result<bool> settle_sizes(FunctionImport& import) {
   return true;
 }
 
-/// Says what is not counted against limits of memory.
-void note_uncounted_memory(FunctionImport& import) {
-  if (!import.request.memory_limits.empty() && !import.graph().open_sizes.empty())
-    import.size_notes.emplace_back("--memory counts no values of open size; give them numbers with --shape");
+/// Says which sizes have no end, with which memory could be counted.
+void note_memory_of_open_sizes(FunctionImport& import) {
+  if (import.request.memory_limits.empty()) return;
+  for (const OpenSize& size : import.graph().open_sizes)
+    if (!size.range.has_end())
+      import.size_notes.push_back(
+          fmt::format("--memory counts '{0}' as {1}, as it may be any size: larger ones take more; give its "
+                      "range an end with --shape, as in 1..32",
+                      size.name, size.range.counted(size.tuned)));
 }
 
 }  // namespace
@@ -173,7 +178,7 @@ Status type_values(FunctionImport& import) {
     TRY(with_kind(ErrorKind::corrupt,
                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
   } while (TRY(settle_sizes(import)));
-  note_uncounted_memory(import);
+  note_memory_of_open_sizes(import);
   return {};
 }
 
