@@ -225,3 +225,62 @@ def test_bench_of_a_model_has_the_same_sizes_on_all_sides(words):
     for one in report["measured"]:
         ours, theirs = one["results"]
         assert theirs["runtime"] == "onnxruntime" and theirs["outputs"][0]["ok"] and theirs["runs"] >= 30
+
+
+def test_sizes_to_be_fastest_at(words, tmp_path):
+    model, program = words.with_suffix(".onnx"), tmp_path / "words.so"
+    options = (model, "-o", program, "--backends", "reference", "--shape", "ids=1..8:3,5x?")
+    done = call("compile", *options, "--tune-at", "batch=4,3,seq=7")
+    assert "open      batch: 1 to 8, measured at 4" in done.stdout
+    assert "open      seq: any size, measured at 7" in done.stdout
+    tuned = {one["symbol"]: one["tuned"] for one in call_json("explain", program)["open_sizes"]}
+    assert tuned == {"batch": [4, 3, 5], "seq": [7]}
+    assert call_json("run", program, "--shape", "bias=4x8")["sizes"] == {"batch": 4, "seq": 7}
+    call("compile", *options, "--tune-at", "batch=2", "--tune-at", "seq=9,1")
+    tuned = {one["symbol"]: one["tuned"] for one in call_json("explain", program)["open_sizes"]}
+    assert tuned == {"batch": [2, 3, 5], "seq": [9, 1]}
+
+
+def test_sizes_that_are_not_to_be_fastest_at(words, tmp_path):
+    options = (words.with_suffix(".onnx"), "-o", tmp_path / "words.so", "--backends", "reference")
+
+    def refused(*tune_at, shape="ids=1..8x?"):
+        given = [part for one in tune_at for part in ("--tune-at", one)]
+        return error_of("compile", *options, "--shape", shape, *given, status=2)
+
+    assert "--tune-at batch=9: 'batch' is 1..8; want a size within, or another range (--shape)" in refused(
+        "batch=1,9"
+    )
+    assert "--tune-at rows: no size of this name is open; there are: batch, seq" in refused("rows=1")
+    assert "--tune-at batch: no size of this name is open; there are: seq" in refused(
+        "batch=1", shape="ids=4x?"
+    )
+    assert "all sizes are numbers" in refused("batch=1", shape="ids=4x7")
+    for text in ("batch", "batch=", "=4", "4", "batch=4,", "batch=-1", "batch=x"):
+        assert f"--tune-at {text}: want SYMBOL=SIZE,..., as in batch=8" in refused(text)
+    assert "'batch' is given twice; list its sizes, as in batch=1,8" in refused("batch=1", "batch=2")
+    assert "is already compiled" in error_of("run", words, "--tune-at", "batch=1", status=2)
+
+
+def test_sizes_to_be_fastest_at_of_a_size_that_the_model_settles(tmp_path):
+    """Sizes that are taken as one share them; a size that works with one number has none."""
+    model = save(
+        tmp_path / "two.onnx",
+        [helper.make_node("Add", ["a", "b"], ["y"])],
+        [("a", TensorProto.FLOAT, ["n", 3]), ("b", TensorProto.FLOAT, ["m", 3])],
+        [("y", TensorProto.FLOAT, ["n", 3])],
+    )
+    options = ("-o", tmp_path / "two.so", "--backends", "reference")
+    report = call_json("compile", model, *options, "--tune-at", "m=5,n=4")
+    assert [(one["symbol"], one["tuned"]) for one in report["open_sizes"]] == [("n", [4, 5])]
+    pinned = save(
+        tmp_path / "pinned.onnx",
+        [helper.make_node("Reshape", ["x", "s"], ["y"], "fold")],
+        [("x", TensorProto.FLOAT, ["batch", 4])],
+        [("y", TensorProto.FLOAT, [2, 4])],
+        [("s", np.array([2, 4], np.int64))],
+    )
+    message = error_of("compile", pinned, *options, "--tune-at", "batch=8", status=2)
+    assert (
+        "--tune-at batch: node 'fold' reshapes [batch,4] to [2,4], which works only where it is 2" in message
+    )

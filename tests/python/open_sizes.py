@@ -282,6 +282,18 @@ def test_errors_name_sizes_and_leave_the_session_usable(tmp_path):
         np.testing.assert_array_equal(session.run(good)["y"], first)
 
 
+def test_sizes_to_be_fastest_at(tmp_path):
+    model = save_family(attention, tmp_path)
+    options = {"shapes": {"x": ("1..4", "S", 32)}, "tune": "off", "dry_run": True}
+    compiled = intarsia.compile(model, tune_at={"batch": 3, "S": [7, 9]}, **options)
+    tuned = {size["symbol"]: size["tuned"] for size in compiled.report["open_sizes"]}
+    assert tuned == {"batch": [3], "S": [7, 9]}
+    with pytest.raises(intarsia.InvalidArgumentError, match=r"tune_at\['batch'\]=5: 'batch' is 1\.\.4"):
+        intarsia.compile(model, tune_at={"batch": 5}, **options)
+    with pytest.raises(intarsia.InvalidArgumentError, match="there are: S, batch"):
+        intarsia.explain(model, tune_at={"rows": 5}, shapes=options["shapes"])
+
+
 def test_wrong_shapes_are_refused(tmp_path):
     model = save_family(perceptron, tmp_path)
     for sizes, words in [
