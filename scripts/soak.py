@@ -36,6 +36,12 @@ PARTS = (
     ("random pins on random graphs against the reference", "^property_placement$", 3),
     ("random nets of kernels in place against the reference", "RandomNetsAgreeWithReference", 3),
     ("random graphs over random open sizes against the reference", "^RandomSymbols", 34),
+    (
+        "models of open sizes at 1,000 random sizes each against ONNX Runtime, same memory",
+        "^python_open_sizes$",
+        50,
+    ),
+    ("models of open batch at random batches against ONNX Runtime, same memory", "^python_open_batches$", 10),
     ("models of TensorFlow with damage at random places", "^tensorflow_damaged$", 3),
     ("frames of a pipeline with random delays and errors", "RandomDelaysAndErrorsLoseNothing", 50),
     ("random pipelines against their stages in turn", "^RandomPipelines", 50),

@@ -8,6 +8,22 @@ namespace intarsia {
 namespace reference {
 namespace {
 
+/// Returns the values between the region's nodes whose sizes are open, which a run allocates.
+std::vector<OpenWorkspace> open_workspace(const Graph& region, const RegionPlan& plan) {
+  const auto readers = find_readers(region);
+  std::vector<OpenWorkspace> parts;
+  for (size_t i = 0; i < region.values.size(); ++i) {
+    const Value& value = region.values[i];
+    if (plan.values[i].place != Place::dynamic || !value.type.shape) continue;
+    const Dim elements = product_of_dims(*value.type.shape, 0, value.type.shape->size());
+    if (!elements.is_known() || elements.is_number()) continue;
+    const int first = static_cast<int>(value.producer);
+    const int last = readers[i].empty() ? first : static_cast<int>(readers[i].back());
+    parts.push_back({ceil_div(elements * dtype_bits(value.type.dtype), 8), first, last});
+  }
+  return parts;
+}
+
 class ReferenceTarget : public Target {
  public:
   ReferenceTarget() : Target({.name = "reference", .is_unoptimized = true}) {}
@@ -45,6 +61,7 @@ class ReferenceTarget : public Target {
     compiled.blob = encode_plan(planned.plan);
     compiled.constants = std::move(planned.constants);
     compiled.workspace_bytes = planned.plan.workspace_bytes;
+    compiled.open_workspace = open_workspace(region, planned.plan);
     compiled.kernels = static_cast<int>(planned.plan.calls.size());
     return compiled;
   }

@@ -98,6 +98,7 @@ void define_options(nb::module_& module) {
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("threads", &CompileOptions::threads)
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
+      .def_rw("tune_at", &CompileOptions::tune_at)
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("also", &CompileOptions::also)
       .def_rw("memory", &CompileOptions::memory)

@@ -51,14 +51,15 @@ void bench_and_print(const BenchOptions& options) {
   const bool is_throughput = options.mode == "throughput";
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
   const ShowProgress progress = [&](const std::string& phase, double part) { display->show(phase, part); };
-  const Json report = is_throughput ? bench_throughput(options, progress) : bench_latency(options, progress);
+  const std::vector<Json> reports =
+      is_throughput ? std::vector{bench_throughput(options, progress)} : bench_latency(options, progress);
   display.reset();
   if (options.json) {
-    print_json(report);
+    print_json(reports.size() == 1 ? reports[0] : Json{{"mode", options.mode}, {"measured", reports}});
   } else {
-    print_text(is_throughput ? print_throughput(report, options) : print_latency(report, options), 4);
+    print_text(is_throughput ? print_throughput(reports[0], options) : print_latency(reports, options), 4);
   }
-  throw_mismatch(report, options.path);
+  for (const Json& report : reports) throw_mismatch(report, options.path);
 }
 
 }  // namespace
@@ -91,6 +92,7 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
+  describe_shape_of_program(*command, "; lists (1,8,32) are measured in turn");
   command->footer(
       "Each runtime has its own process. They run in turn, at least 10 runs at a time with pauses of 100 ms; "
       "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
@@ -101,12 +103,13 @@ void add_bench_command(CLI::App& app) {
       "Examples:\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino --threads 2\n"
       "  intarsia bench resnet.so -i image=cat.npy --json\n"
+      "  intarsia bench bert.so --shape ids=1,8x77 --shape mask=1,8x77\n"
       "  intarsia bench resnet.onnx --mode throughput -d cpu:0,cpu:1 --against onnxruntime,openvino\n"
       "  intarsia bench saved_model --shape image=1x224x224x3 --against tensorflow");
   command->callback([options, command] {
     options->is_program = is_program(options->path);
     // Peers also need the signature and the operator libraries.
-    std::vector<std::string> allowed{"--threads", "--signature", "--op-library"};
+    std::vector<std::string> allowed{"--threads", "--shape", "--signature", "--op-library"};
     if (options->mode == "throughput") allowed.push_back("--devices");
     if (options->is_program) refuse_compile_options(*command, allowed);
     check_usage(*options);

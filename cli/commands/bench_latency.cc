@@ -10,6 +10,9 @@
 
 namespace {
 
+/// Part of the time at one shape until all runtimes have opened the model.
+constexpr double open_part = 0.15;
+
 /// Runtimes to compare with, and the configurations of each, of which the best one counts.
 const std::map<std::string, std::vector<std::string>> latency_peers = {
     {"onnxruntime", {""}},
@@ -58,20 +61,18 @@ Json compare_medians(const Json& results) {
           {"ratio_min", ratio("min_ms")}};
 }
 
-}  // namespace
-
-Json bench_latency(const BenchOptions& options, const ShowProgress& progress) {
-  const Contenders contenders = start_latency_contenders(options.against);
+/// Opens and measures the contenders, ours first, on the inputs of one shape.
+Json measure_latency(const Contenders& contenders, const BenchOptions& options, const Subject& subject,
+                     const std::vector<intarsia::Argument>& inputs, const ShowProgress& progress) {
   auto& ours = static_cast<LatencyContender&>(*contenders[0]);
   auto folder = std::make_unique<TemporaryFolder>();
-  const Subject subject = prepare_subject(options, options.compile, *folder, progress);
-  const InputValues values(subject.inputs, options.inputs);
+  const InputValues values(inputs, options.inputs);
   Work work = make_work(options, subject, write_inputs(values, *folder), *folder);
   Json our_outputs;
   std::vector<Json> differences;
   for (const auto& contender : contenders) {
     const double opened = static_cast<double>(differences.size()) / static_cast<double>(contenders.size());
-    progress("opening " + contender->runtime(), compiled_at + (opened_at - compiled_at) * opened);
+    progress("opening " + contender->runtime(), opened * open_part);
     work.folder = *folder / fmt::format("outputs{}", differences.size());
     const Json outputs = contender->open(work);
     if (differences.empty()) {
@@ -84,12 +85,13 @@ Json bench_latency(const BenchOptions& options, const ShowProgress& progress) {
   }
   folder.reset();
   const double waited = measure(contenders, subject.threads, options.seconds, [&](double done) {
-    progress("measuring", opened_at + (1 - opened_at) * done);
+    progress("measuring", open_part + (1 - open_part) * done);
   });
   Json report{{"mode", "latency"},
               {"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
               {"program", options.is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
+              {"sizes", sizes_of_run(subject.function, values.tensors())},
               {"inputs", values.notes()},
               {"alternative", ours.alternative()},
               {"waited_s", waited},
@@ -97,6 +99,27 @@ Json bench_latency(const BenchOptions& options, const ShowProgress& progress) {
   report.update(compare_medians(report["results"]));
   report["profile"] = options.profile.wanted ? ours.profile() : Json(nullptr);
   return report;
+}
+
+}  // namespace
+
+std::vector<Json> bench_latency(const BenchOptions& options, const ShowProgress& progress) {
+  const size_t count = count_shapes(options);
+  std::vector<Contenders>
+      contenders;  // of each shape processes of their own, which start before libraries open
+  for (size_t i = 0; i < count; ++i) contenders.push_back(start_latency_contenders(options.against));
+  const TemporaryFolder folder;
+  const Subject subject = prepare_subject(options, options.compile, folder, progress);
+  std::vector<Json> reports;
+  for (size_t i = 0; i < count; ++i) {
+    const double part = (1 - compiled_at) / static_cast<double>(count);
+    const double from = compiled_at + part * static_cast<double>(i);
+    reports.push_back(
+        measure_latency(contenders[i], options, subject, subject.inputs[i],
+                        [&](const std::string& phase, double done) { progress(phase, from + part * done); }));
+    contenders[i].clear();
+  }
+  return reports;
 }
 
 namespace {
@@ -136,13 +159,9 @@ std::string print_rounds(const Json& report) {
          fmt::format("  waited {:.1f} s until each thread had a core\n", report["waited_s"].get<double>());
 }
 
-}  // namespace
-
-std::string print_latency(const Json& report, const BenchOptions& options) {
-  std::string text =
-      fmt::format("{}, {}\n", options.path, count_of(report["threads"].get<size_t>(), "thread"));
-  text += fmt::format("  {:<12}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}  {}\n", "ms per run:", "min", "median", "p99",
-                      "cpu", "runs/s", "MB", "difference");
+/// Formats what was measured at one shape, without the line of titles.
+std::string print_measured(const Json& report, const BenchOptions& options) {
+  std::string text;
   for (const Json& result : report["results"]) {
     text +=
         fmt::format("  {:<12}{}{}\n", result["runtime"].get<std::string>(), print_numbers(result),
@@ -153,5 +172,21 @@ std::string print_latency(const Json& report, const BenchOptions& options) {
   if (options.verbosity == Verbosity::verbose) text += print_rounds(report);
   if (!report["profile"].is_null())
     text += print_profile(report["profile"], options.profile.all_rows, output_width());
+  return text;
+}
+
+}  // namespace
+
+std::string print_latency(const std::vector<Json>& reports, const BenchOptions& options) {
+  const bool is_one = reports.size() == 1;
+  std::string text =
+      fmt::format("{}, {}", options.path, count_of(reports[0]["threads"].get<size_t>(), "thread"));
+  if (is_one && !reports[0]["sizes"].empty()) text += ", " + print_sizes(reports[0]["sizes"]);
+  text += fmt::format("\n  {:<12}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}  {}\n", "ms per run:", "min", "median", "p99",
+                      "cpu", "runs/s", "MB", "difference");
+  for (const Json& report : reports) {
+    if (!is_one) text += fmt::format("  {}:\n", print_sizes(report["sizes"]));
+    text += print_measured(report, options);
+  }
   return text;
 }

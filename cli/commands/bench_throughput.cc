@@ -126,7 +126,7 @@ Json bench_throughput(const BenchOptions& options, const ShowProgress& progress)
   Field field = start_field(options);
   auto folder = std::make_unique<TemporaryFolder>();
   const Subject subject = prepare_subject(options, options_for_stages(options), *folder, progress);
-  const InputValues values(subject.inputs, options.inputs);
+  const InputValues values(subject.inputs[0], options.inputs);
   const std::vector<Json> differences =
       open_all(field, options, subject, write_inputs(values, *folder), *folder, progress);
   folder.reset();
@@ -144,6 +144,7 @@ Json bench_throughput(const BenchOptions& options, const ShowProgress& progress)
               {"program", options.is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
               {"cores", cores},
+              {"sizes", sizes_of_run(subject.function, values.tensors())},
               {"inputs", values.notes()},
               {"plan", subject.compiled.is_null() ? Json(nullptr) : subject.compiled.at("throughput")},
               {"waited_s", waited},

@@ -15,6 +15,12 @@ Json compile_for_bench(const std::string& model, const std::string& program, int
   return Json::parse(intarsia::Compiler::get().compile(model, program, compile));
 }
 
+size_t count_shapes(const BenchOptions& options) {
+  const std::vector<GivenShape> shapes = parse_given_shapes(options.compile.shapes);
+  if (options.is_program) check_shapes_of_program(shapes, options.mode == "latency");
+  return options.mode == "latency" ? count_shapes(shapes) : 1;
+}
+
 Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOptions& compile,
                         const TemporaryFolder& folder, const ShowProgress& progress) {
   Subject subject{
@@ -31,8 +37,10 @@ Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOpti
   if (functions.size() != 1)
     throw intarsia::Error(
         fmt::format("{}: has {} functions; bench times programs with one", options.path, functions.size()));
-  subject.function = functions[0].name;
-  subject.inputs = functions[0].inputs;
+  subject.function = functions[0];
+  const std::vector<GivenShape> shapes = parse_given_shapes(options.compile.shapes);
+  for (size_t number = 0; number < count_shapes(options); ++number)
+    subject.inputs.push_back(inputs_at(program, functions[0], shapes, number, options.inputs));
   if (subject.model.empty() && !options.against.empty())
     throw intarsia::Error(options.path +
                           ": does not say which model it was compiled from; name it with --model");
@@ -45,7 +53,7 @@ Work make_work(const BenchOptions& options, const Subject& subject, const Json& 
           subject.threads,
           inputs,
           folder / "outputs",
-          subject.function,
+          subject.function.name,
           options.compile.op_libraries,
           {}};
 }

@@ -5,7 +5,7 @@
 #include <intarsia/intarsia_compile.hpp>
 
 #include "cli/commands/contender.h"
-#include "cli/inputs/inputs.h"
+#include "cli/inputs/given_shapes.h"
 #include "cli/results/profile.h"
 #include "cli/system/temporary_folder.h"
 #include "cli/text/progress.h"
@@ -26,8 +26,9 @@ struct BenchOptions {
 using ShowProgress = std::function<void(const std::string& phase, double part)>;
 
 /// Measures in one mode and returns its report (docs/json.md); the print functions format it for people.
-Json bench_latency(const BenchOptions& options, const ShowProgress& progress);
-std::string print_latency(const Json& report, const BenchOptions& options);
+/// Latency has a report for each shape to measure at.
+std::vector<Json> bench_latency(const BenchOptions& options, const ShowProgress& progress);
+std::string print_latency(const std::vector<Json>& reports, const BenchOptions& options);
 Json bench_throughput(const BenchOptions& options, const ShowProgress& progress);
 std::string print_throughput(const Json& report, const BenchOptions& options);
 
@@ -39,10 +40,13 @@ constexpr double compiled_at = 0.4, opened_at = 0.5;
 struct Subject {
   std::string program, model;
   int threads = 1;
-  std::string function;  // signature of a SavedModel
-  std::vector<intarsia::Argument> inputs;
+  intarsia::Function function;  // for a SavedModel its name is a signature
+  /// Its inputs at each shape to measure at, in turn; at least one.
+  std::vector<std::vector<intarsia::Argument>> inputs;
   Json compiled;  // report of compile; null for a program
 };
+/// Returns how many shapes there are to measure at. Throws UsageError for --shape that says none.
+size_t count_shapes(const BenchOptions& options);
 Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOptions& compile,
                         const TemporaryFolder& folder, const ShowProgress& progress);
 /// Compiles `model` to `program` and returns the report of compile. Progress goes from `from` to `to`.

@@ -61,14 +61,6 @@ std::string print_tolerance(const Json& report) {
   return text;
 }
 
-/// Formats open sizes: "batch = 2, seq = 7".
-std::string print_sizes(const Json& sizes) {
-  std::string text;
-  for (const auto& [symbol, size] : sizes.items())
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol, size.get<int64_t>());
-  return text;
-}
-
 /// Returns the output that differs most, one that is not ok first; null if there is none.
 const Json* find_worst_output(const Json& plans) {
   const auto rank = [](const Json& output) {

@@ -101,10 +101,11 @@ std::vector<double> time_runs(Run& run, const RunOptions& options, Dump& dump) {
 void run_once(const RunOptions& options) {
   const Runnable runnable(options);
   Run run(options, runnable.program());
-  run.set_inputs(options.inputs);
+  run.set_inputs(options.inputs, shapes_to_run_at(options));
   Dump dump{options.dump, OutputWriter(options.folder, files_read(options)), Json::array(), {}, {}};
   const std::vector<double> milliseconds = time_runs(run, options, dump);
   Json report = describe_run(runnable, run);
+  report["sizes"] = run.sizes();
   report["inputs"] = run.input_notes();
   report["outputs"] = Json::array();
   for (const intarsia_tensor& output : run.outputs())
@@ -196,6 +197,7 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
+  describe_shape_of_program(*command, "");
   for (const char* other : {"--threads", "--dump", "--profile"}) pipeline->excludes(other);
   pipeline->excludes(bind);
   command->footer(
@@ -206,7 +208,7 @@ void add_run_command(CLI::App& app) {
       "  intarsia run resnet.so -i pictures --resize -o results\n"
       "  intarsia run resnet.so -i cat.jpg --resize --mean 127.5 --scale 127.5\n"
       "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
-      "  intarsia run net.so --runs 20 --trace net.json\n"
+      "  intarsia run net.so --shape ids=4x77 --runs 20 --trace net.json\n"
       "  intarsia run net.so --profile\n"
       "  intarsia run net.so --pipeline --runs 1000\n"
       "  intarsia run --pipeline camera.json --runs 1000\n"
@@ -218,7 +220,9 @@ void add_run_command(CLI::App& app) {
       throw UsageError("want a program or model, or --pipeline PIPELINE.json");
     if (path->count() > 0 && !options->pipeline.empty())
       throw UsageError("--pipeline " + options->pipeline + " names its programs: leave out " + options->path);
-    if (!is_model_to_run(options->path)) refuse_compile_options(*command, {"--threads"});
+    std::vector<std::string> allowed{"--threads"};
+    if (pipeline->count() == 0) allowed.emplace_back("--shape");
+    if (!is_model_to_run(options->path)) refuse_compile_options(*command, allowed);
     if (pipeline->count() == 0) return run(*options);
     const std::optional<Runnable> runnable =
         options->path.empty() ? std::nullopt : std::make_optional<Runnable>(*options);

@@ -23,14 +23,17 @@ void check_usage(const RunOptions& options) {
       throw UsageError(fmt::format("{}: want one input; -i names a folder, with a run a file", name));
 }
 
-/// Runs one file and returns {"file","inputs","outputs","milliseconds"}; outputs go into the folder `to`,
-/// where no file of `read` is replaced.
-Json run_file(Run& run, const FolderInputs& inputs, const fs::path& file, const std::string& to,
-              const std::vector<std::string>& read) {
-  run.set_inputs(inputs.with(file));
+/// Runs one file and returns {"file","sizes","inputs","outputs","milliseconds"}; outputs go into the folder
+/// `to`, where no file of `read` is replaced.
+Json run_file(Run& run, const FolderInputs& inputs, const std::vector<GivenShape>& shapes,
+              const fs::path& file, const std::string& to, const std::vector<std::string>& read) {
+  run.set_inputs(inputs.with(file), shapes);
   const double milliseconds = run.run();
   OutputWriter writer(to, read);
-  Json entry{{"file", file.string()}, {"inputs", run.input_notes()}, {"outputs", Json::array()}};
+  Json entry{{"file", file.string()},
+             {"sizes", run.sizes()},
+             {"inputs", run.input_notes()},
+             {"outputs", Json::array()}};
   for (const intarsia_tensor& output : run.outputs())
     entry["outputs"].push_back(writer.write(output.name, output));
   entry["milliseconds"] = milliseconds;
@@ -51,6 +54,7 @@ Json run_files(const RunOptions& options, Run& run, const FolderInputs& inputs,
                const std::vector<fs::path>& files) {
   Json entries = Json::array();
   FileNames names;
+  const std::vector<GivenShape> shapes = shapes_to_run_at(options);
   std::vector<std::string> read = files_read(options);
   for (const fs::path& file : files) read.push_back(file.string());
   ProgressDisplay display(options.verbosity);
@@ -59,7 +63,7 @@ Json run_files(const RunOptions& options, Run& run, const FolderInputs& inputs,
     display.show(name, static_cast<double>(entries.size()) / static_cast<double>(files.size()));
     try {
       const std::string to = options.folder.empty() ? "" : fs::path(options.folder) / names.make(name);
-      entries.push_back(run_file(run, inputs, file, to, read));
+      entries.push_back(run_file(run, inputs, shapes, file, to, read));
     } catch (const intarsia::Error& error) {
       const std::string why = error.what();
       const bool is_named = why.find(file.string()) != std::string::npos;
@@ -97,6 +101,7 @@ void run_folder(const RunOptions& options) {
   const Runnable runnable(options);
   Run run(options, runnable.program());
   Json report = describe_run(runnable, run);
+  report["sizes"] = Json::object();
   for (const char* of_one_input : {"inputs", "outputs", "dumped"}) report[of_one_input] = Json::array();
   report["files"] = run_files(options, run, inputs, folder.files);
   report["left_out"] = folder.left_out;

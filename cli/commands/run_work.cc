@@ -49,6 +49,13 @@ bool is_model_to_run(const std::string& path) {
   return std::filesystem::exists(file, ignored) && file.extension() != ".so" && !is_program(path);
 }
 
+std::vector<GivenShape> shapes_to_run_at(const RunOptions& options) {
+  if (is_model_to_run(options.path)) return {};
+  std::vector<GivenShape> shapes = parse_given_shapes(options.compile.shapes);
+  check_shapes_of_program(shapes, false);
+  return shapes;
+}
+
 Runnable::Runnable(const RunOptions& options) : given_(options.path), program_(options.path) {
   if (!is_model_to_run(given_)) return;
   folder_ = std::make_unique<TemporaryFolder>();
@@ -74,8 +81,8 @@ Run::Run(const RunOptions& options, const std::string& program)
       threads_(threads_of_run(options.compile.threads, compiled_for_)),
       session_(program_.bind(read_bindings(options.bindings), options.compile.threads)) {}
 
-void Run::set_inputs(const InputOptions& options) {
-  inputs_ = std::make_unique<InputValues>(function_.inputs, options);
+void Run::set_inputs(const InputOptions& options, const std::vector<GivenShape>& shapes) {
+  inputs_ = std::make_unique<InputValues>(inputs_at(program_, function_, shapes, 0, options), options);
 }
 
 double Run::run() {

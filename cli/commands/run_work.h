@@ -4,7 +4,7 @@
 #include <intarsia/intarsia_compile.hpp>
 #include <memory>
 
-#include "cli/inputs/inputs.h"
+#include "cli/inputs/given_shapes.h"
 #include "cli/results/outputs.h"
 #include "cli/results/profile.h"
 #include "cli/system/temporary_folder.h"
@@ -42,6 +42,8 @@ class Runnable {
 
 /// Checks whether `path` must be compiled first; false for a program, and for a file that does not exist.
 bool is_model_to_run(const std::string& path);
+/// Returns the shapes at which to fill the inputs of a program; none of a model, which is compiled for them.
+std::vector<GivenShape> shapes_to_run_at(const RunOptions& options);
 
 /// Bound program and its runs.
 class Run {
@@ -51,8 +53,8 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// Sets the inputs of the following runs.
-  void set_inputs(const InputOptions& options);
+  /// Sets the inputs of the following runs; those without a file are filled at these shapes.
+  void set_inputs(const InputOptions& options, const std::vector<GivenShape>& shapes);
   /// Runs once; returns the wall time in milliseconds.
   double run();
   intarsia::Profile profile(size_t runs);
@@ -65,6 +67,8 @@ class Run {
   /// Returns the outputs of the last run.
   const std::vector<intarsia_tensor>& outputs() const { return outputs_; }
   const Json& input_notes() const { return inputs_->notes(); }
+  /// Returns the open sizes of the last run: {"batch": 4}.
+  Json sizes() const { return sizes_of_run(function_, inputs_->tensors()); }
 
  private:
   void release_outputs();

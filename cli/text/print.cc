@@ -54,6 +54,13 @@ std::string print_alternative(const Json& alternative) {
                      alternative["reason"].get<std::string>());
 }
 
+std::string print_sizes(const Json& sizes) {
+  std::string text;
+  for (const auto& [symbol, size] : sizes.items())
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol, size.get<int64_t>());
+  return text;
+}
+
 std::string print_bytes(double bytes) {
   const char* units[] = {"bytes", "KB", "MB", "GB", "TB"};
   size_t unit = 0;

@@ -20,6 +20,8 @@ Json describe_tensor(const intarsia_tensor& tensor);
 Json describe_alternative(const intarsia::Alternative& alternative);
 /// Formats an alternative as a line; empty for the preferred plan.
 std::string print_alternative(const Json& alternative);
+/// Formats open sizes: "batch = 2, seq = 7".
+std::string print_sizes(const Json& sizes);
 /// Formats "4.7 MB".
 std::string print_bytes(double bytes);
 /// Formats "3 regions", "1 region".

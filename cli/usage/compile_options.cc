@@ -12,11 +12,11 @@
 #include "cli/usage/usage_error.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
-                             "--tune-seconds", "--cache",    "--plan",      "--signature", "--op-library",
-                             "--also",         "--memory",   "--objective", "--stages",    "--cut",
-                             "--prefer",       "--optimize"};
+const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels", "--math",      "--tune",
+                             "--tune-seconds", "--tune-at",  "--cache",   "--plan",      "--signature",
+                             "--op-library",   "--also",     "--memory",  "--objective", "--stages",
+                             "--cut",          "--prefer",   "--optimize"};
 
 /// Adds an option whose values are the words of a choice.
 template <typename Choice>
@@ -77,9 +77,11 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
       ->type_name("SLOT,...")
       ->group(help_group::placement);
   command
-      .add_option("--memory", options.memory,
-                  "What the program may take of the memory of a slot, constants and working memory: "
-                  "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for")
+      .add_option(
+          "--memory", options.memory,
+          "What the program may take of the memory of a slot, constants and working memory: "
+          "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for; open sizes count as the "
+          "ends of their ranges")
       ->type_name("SLOT=SIZE")
       ->allow_extra_args(false)
       ->group(help_group::placement);
@@ -114,6 +116,14 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
   command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most this long")
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("S")
+      ->group(help_group::code);
+  command
+      .add_option(
+          "--tune-at", options.tune_at,
+          "Sizes of open symbols to be fastest at, as batch=8 or batch=1,8,seq=77; plans are measured "
+          "with the first of each")
+      ->type_name("SYMBOL=SIZE,...")
+      ->allow_extra_args(false)
       ->group(help_group::code);
   command
       .add_option("--cache", options.cache,
@@ -164,6 +174,12 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
   add_code_options(command, options);
   add_model_options(command, options);
   add_stage_options(command, options);
+}
+
+void describe_shape_of_program(CLI::App& command, const std::string& also) {
+  CLI::Option* shape = command.get_option("--shape");
+  shape->description(shape->get_description() +
+                     ". Of a program: numbers, the shape of an input without a file" + also);
 }
 
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed) {

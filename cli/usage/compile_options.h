@@ -9,6 +9,8 @@
 /// Adds the options to the command; `options` must outlive it.
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options);
 
+/// Adds to the description of --shape what it means for a program; `also` is what else it may be there.
+void describe_shape_of_program(CLI::App& command, const std::string& also);
 /// Throws UsageError if a compile option that is not in `allowed` was given: a program is already compiled.
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed);
 

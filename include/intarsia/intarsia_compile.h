@@ -108,6 +108,9 @@ typedef struct intarsia_compile_request {
    * times), and a plan with frameworks comes with one without them. "size": neither; what `also` asks for
    * stays. NULL: "speed". */
   const char* optimize;
+  /* Sizes of open symbols to be fastest at, before those that `shapes` lists: "batch=8", "batch=1,8,seq=77".
+   * Plans are measured with the first of each. */
+  intarsia_strings tune_at;
 } intarsia_compile_request;
 
 /* Compiles a model to a program, which is written whole or not at all. `report` (may be NULL) becomes the

@@ -30,7 +30,7 @@ enum class Prefer { self_contained, fastest };
 /// Fields of intarsia_compile_request, which describes them. Errors name a field as the command line does.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
-      also, memory, cuts;
+      also, memory, cuts, tune_at;
   Fallback fallback = Fallback::automatic;
   Math math = Math::fast;
   Optimize optimize = Optimize::speed;
@@ -140,7 +140,8 @@ class RequestHolder {
         op_libraries_(options.op_libraries),
         also_(options.also),
         memory_(options.memory),
-        cuts_(options.cuts) {
+        cuts_(options.cuts),
+        tune_at_(options.tune_at) {
     request_.struct_size = sizeof(request_);
     request_.model = model.c_str();
     request_.program = program.c_str();
@@ -168,6 +169,7 @@ class RequestHolder {
     // Libraries older than these fields accept a request that leaves them out.
     if (options.prefer != Prefer::self_contained) request_.prefer = word_of(options.prefer);
     if (options.optimize != Optimize::speed) request_.optimize = word_of(options.optimize);
+    request_.tune_at = tune_at_.get();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();
@@ -194,7 +196,7 @@ class RequestHolder {
   }
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_, also_,
-      memory_, cuts_;
+      memory_, cuts_, tune_at_;
   intarsia_compile_request request_{};
 };
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <ranges>
 
 #include "api/all_devices.h"
 #include "api/struct_sizes.h"
@@ -43,6 +44,39 @@ Status read_shapes(const intarsia_strings& from, CompileRequest& to) {
     RequestedShape sizes = TRY(with_context(parse_requested_shape(shape), "--shape {}", text));
     if (!to.shapes.emplace(input, std::move(sizes)).second)
       return fail("--shape {}: input '{}' is given twice", text, input);
+  }
+  return {};
+}
+
+/// Reads the digits of a size.
+std::optional<int64_t> read_size(std::string_view digits) {
+  int64_t size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+  const bool is_size = error == std::errc() && end == digits.data() + digits.size() && size >= 0;
+  return is_size ? std::optional(size) : std::nullopt;
+}
+
+/// Reads "batch=1,8,seq=77": what has no equals sign is another size of the symbol before it.
+Status read_tune_at(const intarsia_strings& from, CompileRequest& to) {
+  constexpr const char* want = "SYMBOL=SIZE,..., as in batch=8 or batch=1,8,seq=77";
+  for (const std::string& text : TRY(read_strings(from, "--tune-at"))) {
+    size_t first = to.tune_at.size();
+    for (const auto part : std::views::split(text, ',')) {
+      const std::string_view item(part.begin(), part.end());
+      const size_t equals = item.rfind('=');
+      const bool has_symbol = equals != std::string_view::npos && equals > 0;
+      const std::optional<int64_t> size = read_size(item.substr(has_symbol ? equals + 1 : 0));
+      if (!size || (!has_symbol && to.tune_at.size() == first))
+        return fail("--tune-at {}: want {}", text, want);
+      if (!has_symbol) {
+        to.tune_at.back().sizes.push_back(*size);
+        continue;
+      }
+      const std::string symbol(item.substr(0, equals));
+      if (std::ranges::find(to.tune_at, symbol, &TunedSizes::symbol) != to.tune_at.end())
+        return fail("--tune-at {}: '{}' is given twice; list its sizes, as in {}=1,8", text, symbol, symbol);
+      to.tune_at.push_back({symbol, {*size}});
+    }
   }
   return {};
 }
@@ -198,6 +232,7 @@ Result<ReadRequest> read_request(const intarsia_compile_request& given) {
   if (from.program != nullptr) to.request.program_path = from.program;
   TRY(read_options(from, to.request));
   TRY(read_shapes(from.shapes, to.request));
+  TRY(read_tune_at(from.tune_at, to.request));
   TRY(read_passes(from, to.request));
   to.kernels = TRY(read_strings(from.kernels, "--kernels"));
   // Libraries that the user names are used, whatever the list of backends is.

@@ -1,6 +1,7 @@
 // Shape of an input as a user asks for it: numbers, and sizes that stay open until a program runs.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@ struct SizeRange {
   int64_t min = 0;
   int64_t max = limit;
   bool contains(int64_t size) const { return size >= min && size <= max; }
+  /// Checks whether there is a largest size but the limit of all.
+  bool has_end() const { return max < limit; }
+  /// Returns the size to count memory with: the end; where there is none, the first to be fastest at, else
+  /// the smallest of 1 or more.
+  int64_t counted(const std::vector<int64_t>& tuned) const {
+    return has_end() ? max : !tuned.empty() ? tuned[0] : std::clamp<int64_t>(1, min, max);
+  }
   bool operator==(const SizeRange&) const = default;
 };
 

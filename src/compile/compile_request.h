@@ -31,6 +31,12 @@ struct MemoryLimit {
   uint64_t bytes = 0;
 };
 
+/// Sizes of an open symbol to be fastest at.
+struct TunedSizes {
+  std::string symbol;
+  std::vector<int64_t> sizes;  // at least one
+};
+
 /// Goal that plans are chosen for.
 enum class Objective {
   latency,    // the shortest time of one run
@@ -47,6 +53,7 @@ struct CompileRequest {
   std::vector<CandidateDevice> automatic;        // devices that "auto" stands for; `devices` has usable ones
   std::vector<std::string> backends;             // names in order of preference; empty for all available ones
   std::map<std::string, RequestedShape> shapes;  // by input
+  std::vector<TunedSizes> tune_at;               // each symbol once
   std::vector<Pin> pins;
   std::vector<std::string> outputs;        // values that replace the model's outputs; empty to keep them
   std::vector<std::string> also;           // slots that must suffice to run the program

@@ -43,8 +43,8 @@ Status measure_functions(const fbs::ProgramT& program, std::vector<CompiledFunct
   for (size_t i = 0; i < functions.size(); ++i) {
     const fbs::FunctionT& described = *program.functions[i];
     functions[i].memory = measure_memory(program, described);
-    functions[i].arena_bytes =
-        std::reduce(described.arena_bytes.begin(), described.arena_bytes.end(), uint64_t{0});
+    const std::vector<uint64_t> arenas = arena_bytes(program, described);
+    functions[i].arena_bytes = std::reduce(arenas.begin(), arenas.end(), uint64_t{0});
   }
   return check_memory(*functions[0].problem, measure_memory(program));
 }

@@ -11,6 +11,7 @@
 #include "compile/drop_unused_slots.h"
 #include "compile/kernel_notes.h"
 #include "compile/link_objects.h"
+#include "compile/open_memory.h"
 #include "import/import_model.h"
 #include "program/verify_machine.h"
 
@@ -156,6 +157,7 @@ class ProgramEmitter {
       entry->backend = target.backend->name();
       entry->slot = target.slot;
       entry->workspace_bytes = region.workspace_bytes;
+      entry->open_workspace_bytes = open_workspace_bytes(region, parts.problem.graph);
       if (!parts.region_costs.empty()) {
         entry->measured_ns = static_cast<uint64_t>(parts.region_costs[r].measured.value_or(0));
         entry->predicted_ns = static_cast<uint64_t>(parts.region_costs[r].predicted.value_or(0));

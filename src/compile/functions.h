@@ -16,6 +16,7 @@ struct ImportedFunction {
   uint64_t model_weights_bytes = 0;                // size of the weights as stored in the model
   std::vector<SymbolBinding> bindings;             // sizes that the model leaves open and that are numbers
   std::vector<std::string> size_notes;             // open sizes that are taken as one, for people to read
+  std::vector<std::string> tuned_symbols;          // open sizes that the request's tune_at names
   std::shared_ptr<RefusedRegions> refused;         // regions refused by problem->targets
   std::shared_ptr<const PlanningProblem> problem;  // includes the graph
 };

@@ -1,5 +1,7 @@
 #include "compile/import_function.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "compile/choose_targets.h"
@@ -66,6 +68,15 @@ Result<PlanShapes> shapes_of_plan(const FunctionImport& import) {
   return plan == plans.end() ? PlanShapes() : plan->second.shapes;
 }
 
+/// Formats the error of a symbol of --tune-at that is not among the open sizes.
+std::string unknown_symbol(const std::string& symbol, const std::vector<OpenSize>& open) {
+  std::vector<std::string> names;
+  for (const OpenSize& size : open) names.push_back(size.name);
+  const std::string message = fmt::format("--tune-at {}: no size of this name is open; ", symbol);
+  if (names.empty()) return message + "all sizes are numbers, see --shape for how to leave one open";
+  return message + fmt::format("there are: {}", fmt::join(names, ", "));
+}
+
 /// Checks whether the user names a device that only takes numbers for sizes: one of a plug-in or a framework.
 bool wants_numbers(const FunctionImport& import) {
   constexpr std::string_view takes_open_sizes[] = {"cpu", "sim", "opencl", "cuda"};
@@ -110,6 +121,7 @@ ImportedFunction finish_import(FunctionImport import) {
           .model_weights_bytes = import.weights_bytes,
           .bindings = std::move(import.bindings),
           .size_notes = std::move(import.size_notes),
+          .tuned_symbols = std::move(import.tuned_symbols),
           .refused = std::move(import.refused),
           .problem = std::make_shared<const PlanningProblem>(std::move(import.problem))};
 }
@@ -122,6 +134,31 @@ Status read_graph(FunctionImport& import) {
   return {};
 }
 
+namespace {
+
+/// Puts the sizes of --tune-at before those to be fastest at that shapes list.
+Status tune_sizes(FunctionImport& import) {
+  std::vector<OpenSize>& open = import.problem.graph.open_sizes;
+  for (const auto& [symbol, sizes] : import.request.tune_at) {
+    const auto size = std::ranges::find(open, symbol, &OpenSize::name);
+    if (size == open.end() && !import.signature.empty()) continue;  // may be meant for another function
+    if (size == open.end()) return fail("{}", unknown_symbol(symbol, open));
+    for (int64_t wanted : sizes)
+      if (!size->range.contains(wanted))
+        return fail("--tune-at {0}={1}: '{0}' is {2}..{3}; want a size within, or another range (--shape)",
+                    symbol, wanted, size->range.min, size->range.max);
+    std::vector<int64_t> tuned = sizes;
+    std::ranges::copy(size->tuned, std::back_inserter(tuned));
+    size->tuned.clear();
+    for (int64_t one : tuned)
+      if (std::ranges::find(size->tuned, one) == size->tuned.end()) size->tuned.push_back(one);
+    import.tuned_symbols.push_back(symbol);
+  }
+  return {};
+}
+
+}  // namespace
+
 Status bind_sizes(FunctionImport& import) {
   const Unmentioned unmentioned = wants_numbers(import) ? Unmentioned::become_one : Unmentioned::stay_open;
   const std::string& plan_path = import.request.plan_path;
@@ -131,7 +168,7 @@ Status bind_sizes(FunctionImport& import) {
   auto bound = bind_shapes(import.problem.graph, shapes, unmentioned);
   if (!of_plan.empty()) bound = with_context(std::move(bound), "plan '{}'", plan_path);
   import.bindings = TRY(std::move(bound));
-  return {};
+  return tune_sizes(import);
 }
 
 namespace {
@@ -147,6 +184,9 @@ Result<bool> settle_sizes(FunctionImport& import) {
           "--shape: '{}' cannot stay open: node '{}' {}, which works only where it is {}; give this "
           "number, or export the model without it",
           pinned->symbol, pinned->node, pinned->why, pinned->value);
+    if (std::ranges::find(import.tuned_symbols, pinned->symbol) != import.tuned_symbols.end())
+      return fail("--tune-at {}: node '{}' {}, which works only where it is {}; leave it out", pinned->symbol,
+                  pinned->node, pinned->why, pinned->value);
     import.bindings.push_back({pinned->symbol, pinned->value, true, pinned->node});
     fix_open_size(graph, pinned->symbol, pinned->value);
     return true;
@@ -161,10 +201,15 @@ Result<bool> settle_sizes(FunctionImport& import) {
   return true;
 }
 
-/// Says what is not counted against limits of memory.
-void note_uncounted_memory(FunctionImport& import) {
-  if (!import.request.memory_limits.empty() && !import.graph().open_sizes.empty())
-    import.size_notes.emplace_back("--memory counts no values of open size; give them numbers with --shape");
+/// Says which sizes have no end, with which memory could be counted.
+void note_memory_of_open_sizes(FunctionImport& import) {
+  if (import.request.memory_limits.empty()) return;
+  for (const OpenSize& size : import.graph().open_sizes)
+    if (!size.range.has_end())
+      import.size_notes.push_back(
+          fmt::format("--memory counts '{0}' as {1}, as it may be any size: larger ones take more; give its "
+                      "range an end with --shape, as in 1..32",
+                      size.name, size.range.counted(size.tuned)));
 }
 
 }  // namespace
@@ -175,7 +220,7 @@ Status type_values(FunctionImport& import) {
     TRY(with_kind(ErrorKind::corrupt,
                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
   } while (TRY(settle_sizes(import)));
-  note_uncounted_memory(import);
+  note_memory_of_open_sizes(import);
   return {};
 }
 
@@ -198,6 +243,15 @@ Status check_shapes(const std::vector<ImportedFunction>& functions, const Compil
     if (!is_known)
       return fail("--shape {}: no function of the model has such an input; `intarsia explain` lists them",
                   name);
+  }
+  for (const TunedSizes& tuned : request.tune_at) {
+    const bool is_known = std::ranges::any_of(functions, [&](const ImportedFunction& function) {
+      return std::ranges::find(function.tuned_symbols, tuned.symbol) != function.tuned_symbols.end();
+    });
+    std::vector<OpenSize> all;
+    for (const ImportedFunction& function : functions)
+      std::ranges::copy(function.problem->graph.open_sizes, std::back_inserter(all));
+    if (!is_known) return fail("{}", unknown_symbol(tuned.symbol, all));
   }
   return {};
 }

@@ -14,6 +14,7 @@ struct FunctionImport {
   PlanningProblem problem = {};
   std::vector<SymbolBinding> bindings = {};
   std::vector<std::string> size_notes = {};
+  std::vector<std::string> tuned_symbols = {};
   uint64_t weights_bytes = 0;
 
   const Graph& graph() const { return problem.graph; }
@@ -40,7 +41,8 @@ Status simplify_model(FunctionImport& import);
 /// Removes nodes that no output needs.
 Status remove_unneeded(FunctionImport& import);
 
-/// Checks that every shape of the request is meant for an input of some function.
+/// Checks that every shape of the request is meant for an input of some function, and so are sizes to be
+/// fastest at.
 Status check_shapes(const std::vector<ImportedFunction>& functions, const CompileRequest& request);
 
 }  // namespace intarsia

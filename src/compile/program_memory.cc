@@ -4,16 +4,11 @@
 #include <set>
 
 #include "base/digest.h"
-#include "program/program.h"
+#include "compile/open_memory.h"
+#include "program/verify_function.h"
 
 namespace intarsia {
 namespace {
-
-size_t bytes_of(const Value& value) {
-  const std::optional<Shape> shape = value.type.fixed_shape();
-  if (!shape || value.type.opaque || value.type.dtype == DType::string) return 0;
-  return dtype_bytes(value.type.dtype, static_cast<size_t>(element_count(*shape)));
-}
 
 /// Returns the peak bytes of values alive at once that nothing outside the region sees.
 size_t peak_within(const Graph& graph, const Region& region, const Boundary& boundary) {
@@ -22,12 +17,14 @@ size_t peak_within(const Graph& graph, const Region& region, const Boundary& bou
     for (ValueId id : values_read(graph.node(region.nodes[i]))) last_use[id] = i;
   }
   const std::set<ValueId> outputs(boundary.outputs.begin(), boundary.outputs.end());
+  const std::map<std::string, Dim> sizes = graph.counted_sizes();
   std::vector<size_t> freed(region.nodes.size() + 1, 0);
   size_t alive = 0, most = 0;
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     for (ValueId id : graph.node(region.nodes[i]).outputs) {
       if (id == no_value || outputs.contains(id)) continue;
-      const size_t bytes = round_up(bytes_of(graph.value(id)), tail_alignment);
+      const size_t bytes =
+          round_up(std::min(graph.bytes_at(id, sizes).value_or(0), max_arena_bytes), tail_alignment);
       alive += bytes;
       freed[last_use.contains(id) ? last_use[id] : i] += bytes;
     }
@@ -79,15 +76,40 @@ class MemoryCounter {
   ConstantDigests& digests_;
 };
 
+/// Returns the bytes of a session's arenas, by space, with what depends on open sizes.
+std::vector<uint64_t> arenas_of(const FunctionParts& parts, const fbs::FunctionT& function,
+                                const fbs::FunctionT& whole) {
+  std::vector<uint64_t> bytes =
+      open_arena_bytes(function, whole, parts.problem.spaces.size(), [&](uint32_t region) {
+        const uint32_t target = parts.plan.partition.regions[region].target;
+        return RegionWorkspace{parts.problem.space_of_target[target],
+                               open_workspace_bytes(parts.regions.regions[region], parts.problem.graph)};
+      });
+  for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += function.arena_bytes[space];
+  return bytes;
+}
+
 /// Returns, by space, the arena bytes of all sessions of all stages together.
-Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts) {
+Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts, const fbs::FunctionT& whole) {
   std::vector<uint64_t> bytes(parts.problem.spaces.size());
   for (size_t i = 0; i < parts.stages.size(); ++i) {
     const BuiltFunction built = TRY(build_stage(parts, i, 0, 0));
+    const std::vector<uint64_t> arenas = arenas_of(parts, built.function, whole);
     const size_t sessions = parts.stages[i].executors.size() * parts.stages[i].frames;
-    for (size_t space = 0; space < bytes.size(); ++space)
-      bytes[space] += sessions * built.function.arena_bytes[space];
+    for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += sessions * arenas[space];
   }
+  return bytes;
+}
+
+/// Returns the bytes of a session's arenas, by space, with what depends on open sizes.
+std::vector<uint64_t> arena_bytes(const fbs::ProgramT& program, const fbs::FunctionT& function,
+                                  const fbs::FunctionT& whole) {
+  std::vector<uint64_t> bytes =
+      open_arena_bytes(function, whole, program.spaces.size(), [&](uint32_t number) {
+        const fbs::RegionT& region = *program.regions[number];
+        return RegionWorkspace{program.slots[region.slot]->space, region.open_workspace_bytes};
+      });
+  for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += function.arena_bytes[space];
   return bytes;
 }
 
@@ -105,18 +127,24 @@ class DescribedMemory {
       const fbs::RegionT& region = *program_.regions[step->region];
       for (uint32_t constant : region.constants) add_constant(program_.slots[region.slot]->space, constant);
     }
-    for (size_t space = 0; space < uses_.size(); ++space) {
-      uint64_t stages = 0;
-      for (const auto& stage : function.stages)
-        stages += stage->executors.size() * std::max<uint64_t>(stage->frames, 1) *
-                  stage->function->arena_bytes[space];
-      uses_[space].arena = std::max({uses_[space].arena, function.arena_bytes[space], stages});
+    add_arenas(arena_bytes(program_, function, function));
+    std::vector<uint64_t> stages(uses_.size(), 0);
+    for (const auto& stage : function.stages) {
+      const std::vector<uint64_t> arenas = arena_bytes(program_, *stage->function, function);
+      const uint64_t sessions = stage->executors.size() * std::max<uint64_t>(stage->frames, 1);
+      for (size_t space = 0; space < stages.size(); ++space) stages[space] += sessions * arenas[space];
     }
+    add_arenas(stages);
   }
 
   std::vector<MemoryUse> take() { return std::move(uses_); }
 
  private:
+  void add_arenas(const std::vector<uint64_t>& bytes) {
+    for (size_t space = 0; space < uses_.size(); ++space)
+      uses_[space].arena = std::max(uses_[space].arena, bytes[space]);
+  }
+
   void add_constant(uint32_t space, uint32_t number) {
     const fbs::ConstantT& constant = *program_.constants[number];
     if (constant.dtype == static_cast<uint8_t>(DType::string)) return;
@@ -135,6 +163,10 @@ uint64_t ConstantDigests::digest(const TensorView& constant) {
   const auto [known, is_new] = known_.try_emplace({constant.data, constant.bytes()});
   if (is_new) known->second = digest_bytes({static_cast<const std::byte*>(constant.data), constant.bytes()});
   return known->second;
+}
+
+std::vector<uint64_t> arena_bytes(const fbs::ProgramT& program, const fbs::FunctionT& function) {
+  return arena_bytes(program, function, function);
 }
 
 std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program, const fbs::FunctionT& function) {
@@ -159,8 +191,8 @@ Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, Consta
   const BuiltFunction built = TRY(build_function(parts, 0, 0));
   for (ValueId id : built.constants)
     counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
-  counter.add_arenas(built.function.arena_bytes);
-  if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts)));
+  counter.add_arenas(arenas_of(parts, built.function, built.function));
+  if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts, built.function)));
   return counter.take();
 }
 
@@ -175,7 +207,8 @@ Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
     if (!is_new[r]) continue;
     const Target* backend = problem_.targets[region.target].backend;
     Proportion& workspace = workspaces_[backend];
-    workspace.measured += static_cast<double>(compiled.regions[r].workspace_bytes);
+    workspace.measured += static_cast<double>(compiled.regions[r].workspace_bytes +
+                                              open_workspace_bytes(compiled.regions[r], problem_.graph));
     workspace.estimated +=
         static_cast<double>(peak_within(problem_.graph, region, plan.partition.boundaries[r]));
     Proportion& constants = constants_[backend];
@@ -210,6 +243,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::estimate(const Plan& plan) {
     if (const CompiledRegion* known = compiler_.find(plan.partition, r)) {
       filled.constants = known->constants;
       filled.workspace_bytes = known->workspace_bytes;
+      filled.open_workspace = known->open_workspace;
       continue;
     }
     filled = guess_region(plan.partition, r);

@@ -9,6 +9,10 @@
 
 namespace intarsia {
 
+/// Returns the bytes, by space, that a session of a function needs for values between regions and for
+/// workspaces; what depends on open sizes counts as open_memory.h says.
+std::vector<uint64_t> arena_bytes(const fbs::ProgramT& program, const fbs::FunctionT& function);
+
 /// Returns the memory use of each space by one function of a program whose constants are laid out: its
 /// constants, equal ones once, as binding places them; and its arena, since a session has one, or those of
 /// all stages together if that is more. Alternatives do not count, since they run instead.

@@ -42,6 +42,22 @@ std::optional<uint64_t> Graph::planned_bytes(ValueId id) const {
   return bytes_of(value(id).type, planned_shape(id));
 }
 
+std::map<std::string, Dim> Graph::counted_sizes() const {
+  std::map<std::string, Dim> numbers;
+  for (const OpenSize& size : open_sizes) numbers[size.name] = size.range.counted(size.tuned);
+  return numbers;
+}
+
+std::optional<uint64_t> Graph::bytes_at(ValueId id, const std::map<std::string, Dim>& sizes) const {
+  const ValueType& type = value(id).type;
+  if (!type.shape) return std::nullopt;
+  SymbolicShape numbers;
+  for (const Dim& size : *type.shape) numbers.push_back(size.substitute(sizes));
+  const std::optional<Shape> shape = static_shape(numbers);
+  if (shape && !checked_elements(*shape)) return ~uint64_t{0};
+  return bytes_of(type, shape);
+}
+
 ValueId Graph::add_value(std::string value_name, ValueType type) {
   values.push_back(Value{std::move(value_name), std::move(type), no_node, std::nullopt});
   return ValueId{static_cast<uint32_t>(values.size() - 1)};

@@ -119,6 +119,11 @@ struct Graph {
   std::optional<Shape> planned_shape(ValueId id) const;
   /// Returns its bytes then, if it consists of numbers or bits.
   std::optional<uint64_t> planned_bytes(ValueId id) const;
+  /// Returns the numbers of open sizes that memory is counted with (SizeRange::counted).
+  std::map<std::string, Dim> counted_sizes() const;
+  /// Returns the bytes of a value with these numbers, if it consists of numbers or bits and no size depends
+  /// on data; the largest number where they fit no memory.
+  std::optional<uint64_t> bytes_at(ValueId id, const std::map<std::string, Dim>& sizes) const;
 
   ValueId add_value(std::string name, ValueType type = {});
   ValueId add_constant(std::string name, Tensor tensor);

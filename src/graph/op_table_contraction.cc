@@ -26,6 +26,19 @@ Status matmul(ShapeContext& context) {
   return set_shape(context, result);
 }
 
+/// Checks that the bias of a Gemm broadcasts to its result.
+Status check_bias(const SymbolicShape& bias, const SymbolicShape& result) {
+  const auto fits = [&](size_t i) {
+    const Dim &size = bias[bias.size() - 1 - i], &wanted = result[result.size() - 1 - i];
+    return size == 1 || !size.is_number() || !wanted.is_number() || size == wanted;
+  };
+  bool is_right = bias.size() <= result.size();
+  for (size_t i = 0; is_right && i < bias.size(); ++i) is_right = fits(i);
+  if (is_right) return {};
+  return fail("the bias {} does not broadcast to the result {}; want each size 1 or that of the result",
+              print_shape(bias), print_shape(result));
+}
+
 Status gemm(ShapeContext& context) {
   TRY(require_rank(context, 0, 2, 2));
   TRY(require_rank(context, 1, 2, 2));
@@ -36,8 +49,10 @@ Status gemm(ShapeContext& context) {
   if (a != nullptr && b != nullptr) {
     TRY(require_same_dim((*a)[turn_a ? 0 : 1], (*b)[turn_b ? 1 : 0], "inner sizes"));
   }
-  return set_shape(context, SymbolicShape{a ? (*a)[turn_a ? 1 : 0] : Dim::unknown(),
-                                          b ? (*b)[turn_b ? 0 : 1] : Dim::unknown()});
+  const SymbolicShape result{a ? (*a)[turn_a ? 1 : 0] : Dim::unknown(),
+                             b ? (*b)[turn_b ? 0 : 1] : Dim::unknown()};
+  if (const SymbolicShape* bias = context.shape(2)) TRY(check_bias(*bias, result));
+  return set_shape(context, result);
 }
 
 Status det(ShapeContext& context) {

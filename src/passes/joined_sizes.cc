@@ -88,6 +88,13 @@ std::optional<JoinedSizes> find_sizes_to_join(const Graph& graph, const Evaluate
 void join_sizes(Graph& graph, const JoinedSizes& sizes) {
   const std::map<std::string, Dim> replacement{{sizes.joined, Dim::named(sizes.kept)}};
   replace_sizes(graph, [&](const Dim& size) { return size.substitute(replacement); });
+  const auto find_size = [&](const std::string& name) {
+    return std::ranges::find(graph.open_sizes, name, &OpenSize::name);
+  };
+  OpenSize& kept = *find_size(sizes.kept);
+  for (int64_t size : find_size(sizes.joined)->tuned)
+    if (kept.range.contains(size) && std::ranges::find(kept.tuned, size) == kept.tuned.end())
+      kept.tuned.push_back(size);
   std::erase_if(graph.open_sizes, [&](const OpenSize& size) { return size.name == sizes.joined; });
 }
 

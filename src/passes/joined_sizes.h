@@ -21,7 +21,7 @@ struct JoinedSizes {
 /// Types are known.
 std::optional<JoinedSizes> find_sizes_to_join(const Graph& graph, const Evaluate& evaluate);
 
-/// Replaces an open size by another one in all types.
+/// Replaces an open size by another one in all types, which is also to be fastest at its sizes.
 void join_sizes(Graph& graph, const JoinedSizes& sizes);
 
 }  // namespace intarsia

@@ -95,6 +95,15 @@ Result<std::vector<int64_t>> shape_at(const fbs::FunctionT& function, const fbs:
   return shape;
 }
 
+std::vector<int64_t> counted_symbols(const fbs::FunctionT& function) {
+  std::vector<int64_t> numbers;
+  for (const auto& symbol : function.symbols) {
+    const SizeRange range{static_cast<int64_t>(symbol->min), static_cast<int64_t>(symbol->max)};
+    numbers.push_back(range.counted({symbol->tuned.begin(), symbol->tuned.end()}));
+  }
+  return numbers;
+}
+
 const std::string& text_of_size(const fbs::FunctionT& function, const fbs::ValueT& value, size_t axis) {
   static const std::string none;
   if (axis >= value.sizes.size() || value.sizes[axis] == 0) return none;

@@ -24,6 +24,9 @@ Result<int64_t> evaluate_size(const fbs::SizeT& size, std::span<const int64_t> s
 Result<std::vector<int64_t>> shape_at(const fbs::FunctionT& function, const fbs::ValueT& value,
                                       std::span<const int64_t> symbols);
 
+/// Returns the number of each symbol that memory is counted with (SizeRange::counted).
+std::vector<int64_t> counted_symbols(const fbs::FunctionT& function);
+
 /// Returns the expression of an axis for people: "past+1"; empty if it has none.
 const std::string& text_of_size(const fbs::FunctionT& function, const fbs::ValueT& value, size_t axis);
 

@@ -101,6 +101,8 @@ Status verify_region(const fbs::ProgramT& program, const fbs::RegionT& region, u
   if (region.workspace_bytes % tail_alignment != 0 || region.workspace_bytes > max_arena_bytes) {
     return fail("{} bytes of workspace; want a multiple of 64", region.workspace_bytes);
   }
+  if (region.open_workspace_bytes > max_arena_bytes)
+    return fail("{} bytes of workspace for open sizes", region.open_workspace_bytes);
   return {};
 }
 

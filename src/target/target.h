@@ -72,6 +72,12 @@ struct WeightGrowth {
   uint64_t bytes = 0;
 };
 
+/// Part of the workspace of a region with open sizes, used from one of its steps to another.
+struct OpenWorkspace {
+  Dim bytes = 0;
+  int first = 0, last = 0;
+};
+
 /// Result of compiling a region.
 struct CompiledRegion {
   std::string blob;  // opaque except to the backend's run half
@@ -79,7 +85,9 @@ struct CompiledRegion {
       constants;  // weights in the form for the run half; equal ones are stored once in the program
   std::vector<std::string> object_files;  // bytes of ELF objects to link into the program
   size_t workspace_bytes = 0;             // 64-byte aligned scratch memory that one run of the region needs
-  int kernels = 0;                        // number of kernels, for the report
+  /// Parts beyond it, whose bytes depend on open sizes; for figures.
+  std::vector<OpenWorkspace> open_workspace = {};
+  int kernels = 0;  // number of kernels, for the report
   /// Notes on the kernels that a run reports to RunContext::trace, in that order; empty if unknown.
   std::vector<KernelNote> notes = {};
   std::vector<WeightGrowth> growths = {};  // growth by reason; empty if unknown or none

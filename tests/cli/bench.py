@@ -98,7 +98,7 @@ def test_wrong_usage(tmp_path):
         "bench", model, "--against", "nobody", status=2
     )
     assert "--model" in error_of("bench", model, "--model", model, status=2)
-    assert "is already compiled" in error_of("bench", program, "--shape", "x=1x3x8x8", status=2)
+    assert "is already compiled" in error_of("bench", program, "--tune", "off", status=2)
 
 
 @pytest.mark.parametrize("peer", PEERS)

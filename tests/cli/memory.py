@@ -1,6 +1,6 @@
 """Limits of the memory that programs take: a plan that fits is found, or the error says what is needed.
 
-Covers: src/base/ byte_size.cc src/plan/choose/ fit_memory.cc shrink_placement.cc src/compile/ program_memory.cc
+Covers: src/base/ byte_size.cc src/plan/choose/ fit_memory.cc shrink_placement.cc src/compile/ open_memory.cc program_memory.cc
 """
 
 import json
@@ -170,3 +170,103 @@ def test_from_python(products):
     assert memory["accel"]["limit_bytes"] == 3 * WEIGHT and memory["cpu"]["limit_bytes"] == 2**30
     with pytest.raises(intarsia.UnsupportedError, match=r"memory\['accel'\]: the limit is"):
         intarsia.compile(products, memory={"accel": 1000}, pins={"*": "halide@accel"}, **options)
+
+
+@pytest.fixture(scope="module")
+def open_products(tmp_path_factory):
+    """Products in a row, of rows of any number; one in the middle runs elsewhere."""
+    random = np.random.default_rng(3)
+    weights = random.standard_normal((3, SIZE, SIZE)).astype(np.float32) / SIZE**0.5
+    names = ["x", "a", "b", "y"]
+    return save(
+        tmp_path_factory.mktemp("open") / "model.onnx",
+        [helper.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]], f"product{i}") for i in range(3)],
+        [("x", FLOAT, ["batch", SIZE])],
+        [("y", FLOAT, ["batch", SIZE])],
+        [(f"w{i}", weight) for i, weight in enumerate(weights)],
+    )
+
+
+IN_PARTS = ("--backends", "halide,reference", "--tune", "off", "--threads", "1")
+for number, backend in enumerate(("halide", "reference", "halide")):
+    IN_PARTS += ("--pin", f"product{number}={backend}@cpu")
+ROW = 4 * SIZE  # bytes
+
+
+def test_values_of_open_size_count_at_the_end_of_their_range(open_products, tmp_path):
+    """Two values of `batch` rows lie between regions at a time."""
+    program = tmp_path / "model.so"
+
+    def compile_for(sizes, *options):
+        report = call_json(
+            "compile", open_products, "-o", program, *IN_PARTS, "--shape", f"x={sizes}x{SIZE}", *options
+        )
+        assert [region["target"] for region in report["regions"]] == [
+            "halide@cpu",
+            "reference@cpu",
+            "halide@cpu",
+        ]
+        memory, arena = slots_of(report)["cpu"], report["arena_bytes"]
+        assert memory["arena_bytes"] == arena
+        assert slots_of(call_json("explain", program))["cpu"]["arena_bytes"] == arena
+        return report, arena
+
+    _, small = compile_for("1..64")
+    report, large = compile_for("1..1064:1,8", "--memory", "cpu=4MB")
+    assert large - small == 2 * 1000 * ROW and small >= 2 * 64 * ROW
+    assert report["notes"] == []
+    _, fixed = compile_for("64")
+    assert fixed <= small
+    report, tuned = compile_for("64,1", "--memory", "cpu=4MB")
+    assert tuned == small
+    assert report["notes"] == [
+        "--memory counts 'batch' as 64, as it may be any size: larger ones take more; give its range an end with "
+        "--shape, as in 1..32"
+    ]
+    message = error_of(
+        "compile",
+        open_products,
+        "-o",
+        program,
+        *IN_PARTS,
+        "--shape",
+        f"x=1..8000x{SIZE}",
+        "--memory",
+        "cpu=4MB",
+    )
+    assert "--memory cpu: the limit is 4.0 MB, and" in message and "of working memory" in message
+    message = error_of(
+        "compile",
+        open_products,
+        "-o",
+        program,
+        *IN_PARTS,
+        "--shape",
+        f"x=1..900000000x{SIZE}",
+        "--memory",
+        "cpu=4MB",
+    )
+    assert "of working memory" in message
+
+
+@pytest.mark.parametrize("backend", ["halide", "reference"])
+def test_workspaces_of_open_size_count(tmp_path, backend):
+    """All nodes in one region: two of its values lie in the workspace at a time."""
+    model = save(
+        tmp_path / "model.onnx",
+        [
+            helper.make_node("Softmax", ["x"], ["a"], axis=-1),
+            helper.make_node("Softmax", ["a"], ["b"], axis=1),
+            helper.make_node("Softmax", ["b"], ["c"], axis=-1),
+            helper.make_node("Softmax", ["c"], ["y"], axis=1),
+        ],
+        [("x", FLOAT, ["batch", "seq", SIZE])],
+        [("y", FLOAT, ["batch", "seq", SIZE])],
+    )
+    options = ("-o", tmp_path / "model.so", "--backends", backend, "--tune", "off", "--threads", "1")
+    arenas = []
+    for end in (10, 110):
+        report = call_json("compile", model, *options, "--shape", f"x=1..{end}x1..4x{SIZE}")
+        arenas.append(report["arena_bytes"])
+        assert slots_of(call_json("explain", tmp_path / "model.so"))["cpu"]["arena_bytes"] == arenas[-1]
+    assert arenas[1] - arenas[0] == 2 * 100 * 4 * ROW

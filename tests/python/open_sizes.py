@@ -28,6 +28,7 @@ from open_models import (
     sizes_of,
     tagger,
 )
+from random_sizes import run_at_random_sizes
 from rounds import ROUNDS
 
 
@@ -61,23 +62,14 @@ def test_random_sizes(tmp_path, family, fallback):
     program = compile_open(model, family, tmp_path, fallback=fallback)
     assert sorted(program.open_sizes) == sizes_of(family)
     oracle = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    names = [output.name for output in oracle.get_outputs()]
-    sessions = [program.bind(threads=threads) for threads in (1, 2)]
-    choices = random.Random(11)
-    for _ in range(20 * ROUNDS):
-        sizes = {name: choices.choice([1, 1, 2, 3, 7, 8, 13, 17]) for name in sizes_of(family)}
-        for name, least in SMALLEST.items():
-            if name in sizes:
-                sizes[name] = least + sizes[name] - 1
-        given = random_inputs(family, sizes)
-        want = dict(zip(names, oracle.run(names, given), strict=True))
-        for session in sessions:
-            got = session.run(given)
-            for name in names:
-                assert got[name].shape == want[name].shape, (sizes, name)
-                np.testing.assert_allclose(
-                    got[name], want[name], rtol=1e-4, atol=1e-5, err_msg=f"{sizes} {name}"
-                )
+
+    def draw(choices):
+        most = choices.choice([2, 8, 20])
+        return {name: SMALLEST.get(name, 1) + choices.randrange(most) for name in sizes_of(family)}
+
+    for threads in (1, 2):
+        session = program.bind(threads=threads)
+        run_at_random_sizes(session, oracle, draw, lambda sizes: random_inputs(family, sizes))
 
 
 EXPORTS = sorted((SOURCE / "build/models/torch_like").glob("*.onnx"))
@@ -280,6 +272,18 @@ def test_errors_name_sizes_and_leave_the_session_usable(tmp_path):
         with pytest.raises(intarsia.InvalidArgumentError, match=words):
             session.run(good | change)
         np.testing.assert_array_equal(session.run(good)["y"], first)
+
+
+def test_sizes_to_be_fastest_at(tmp_path):
+    model = save_family(attention, tmp_path)
+    options = {"shapes": {"x": ("1..4", "S", 32)}, "tune": "off", "dry_run": True}
+    compiled = intarsia.compile(model, tune_at={"batch": 3, "S": [7, 9]}, **options)
+    tuned = {size["symbol"]: size["tuned"] for size in compiled.report["open_sizes"]}
+    assert tuned == {"batch": [3], "S": [7, 9]}
+    with pytest.raises(intarsia.InvalidArgumentError, match=r"tune_at\['batch'\]=5: 'batch' is 1\.\.4"):
+        intarsia.compile(model, tune_at={"batch": 5}, **options)
+    with pytest.raises(intarsia.InvalidArgumentError, match="there are: S, batch"):
+        intarsia.explain(model, tune_at={"rows": 5}, shapes=options["shapes"])
 
 
 def test_wrong_shapes_are_refused(tmp_path):

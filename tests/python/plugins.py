@@ -1,6 +1,7 @@
 """Plug-ins from Python: what is loaded, and how often a device's memory is copied to.
 
 Covers: bindings/python/intarsia/ plugins.py src/api/ plugin_api.cc
+backends/plugin/ target.cc load.cc
 """
 
 import os
@@ -59,6 +60,58 @@ def test_a_model_on_it_copies_inputs_and_outputs_alone(model, tmp_path):
     second = program.bind()
     second.run({"x": x})
     assert second.copy_counts("npu").uploads == 2 + 3
+
+
+def save_chain(path, sizes):
+    """x -> Exp -> Relu -> Relu -> Exp -> Relu -> Relu -> Exp -> y: what the device of the test makes of a Relu is a
+    copy, and what Exp makes is not negative."""
+    nodes = [
+        helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], f"n{i}")
+        for i, op in enumerate(["Exp", "Relu", "Relu", "Exp", "Relu", "Relu", "Exp"])
+    ]
+    return save(path, nodes, [("v0", TensorProto.FLOAT, sizes)], [("v7", TensorProto.FLOAT, sizes)])
+
+
+@pytest.mark.parametrize("layouts", ["", "reverse"])
+@pytest.mark.parametrize(
+    "devices", [["cpu", "npu=open_npu:0"], ["cpu", "npu=open_npu:0", "b=open_npu:1"]], ids=len
+)
+def test_regions_of_open_sizes_run_on_it(tmp_path, monkeypatch, devices, layouts):
+    """Two groups of nodes, on one device or on two, that run at the sizes of the moment, in one session."""
+    intarsia.load_plugin(PLUGINS / "libtest_plugin_open_sizes.so")
+    if layouts:
+        monkeypatch.setenv("TEST_PLUGIN_LAYOUTS", layouts)
+    model = save_chain(tmp_path / "m.onnx", ["batch", 3, "length"])
+    pins = {"n2": "open_npu@b", "n4": "open_npu@b"} if len(devices) == 3 else {}
+    compiled = intarsia.compile(
+        model, devices=devices, shapes={"v0": ("1..8", 3, None)}, pins=pins, tune="off", fallback="none"
+    )
+    targets = [region["target"] for region in compiled.report["regions"]]
+    assert sum(target.startswith("open_npu@") for target in targets) == (2 if len(devices) == 2 else 4), (
+        targets
+    )
+    compiled.save(tmp_path / "p.so")
+    program = intarsia.load(tmp_path / "p.so")
+    session = program.bind()
+    for batch, length in [(1, 5), (3, 2), (7, 9), (3, 2), (8, 1), (1, 5)]:
+        x = np.random.default_rng(batch).standard_normal((batch, 3, length)).astype(np.float32) / 9 - 3
+        got = session.run({"v0": x})["v7"]
+        assert got.shape == x.shape
+        np.testing.assert_allclose(got, np.exp(np.exp(np.exp(x))), rtol=1e-4)
+    assert intarsia.check(tmp_path / "p.so")["ok"]
+    with pytest.raises(intarsia.InvalidArgumentError, match="'batch' is 9, want 1 to 8"):
+        session.run({"v0": np.zeros((9, 3, 2), np.float32)})
+
+
+def test_a_device_that_takes_no_open_sizes_gets_nodes_of_fixed_ones_alone(tmp_path):
+    intarsia.load_plugin(PLUGINS / "libtest_plugin_good.so")
+    options = {"devices": ["cpu", "npu=test_npu:0"], "tune": "off", "dry_run": True}
+    model = save_chain(tmp_path / "m.onnx", ["batch", 3])
+    targets = [
+        {region["target"] for region in intarsia.compile(model, shapes=shapes, **options).report["regions"]}
+        for shapes in ({"v0": (None, 3)}, {"v0": (2, 3)})
+    ]
+    assert "test_npu@npu" not in targets[0] and "test_npu@npu" in targets[1]
 
 
 def test_errors():

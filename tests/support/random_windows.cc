@@ -103,14 +103,9 @@ bool local_response(OpenGraphWriter& g, const Written& x) {
   return true;
 }
 
-/// Draws attributes. Which length align_corners and pytorch_half_pixel mean where a scale does not give a
-/// whole number is not clear: ONNX's reference takes the fraction, ONNX Runtime and code of ours the number
-/// of elements.
-std::string resize_attributes(OpenGraphWriter& g, bool is_scaled) {
+std::string resize_attributes(OpenGraphWriter& g) {
   const std::string mode = g.one_of({"nearest", "linear", "cubic"});
-  const char* transform = is_scaled
-                              ? g.one_of({"half_pixel", "asymmetric"})
-                              : g.one_of({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"});
+  const char* transform = g.one_of({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"});
   std::string text = fmt::format("mode=\"{}\", coordinate_transformation_mode=\"{}\"", mode, transform);
   if (mode == "nearest")
     text += fmt::format(", nearest_mode=\"{}\"",
@@ -126,7 +121,7 @@ bool resize(OpenGraphWriter& g, const Written& x) {
   std::string text;
   for (float scale : scales) text += fmt::format("{}{:.2f}", text.empty() ? "" : ", ", scale);
   const std::string given = g.floats(scales);
-  g.node(fmt::format("Resize({}, _, {}) {{{}}}", x.name, given, resize_attributes(g, true)));
+  g.node(fmt::format("Resize({}, _, {}) {{{}}}", x.name, given, resize_attributes(g)));
   return true;
 }
 
@@ -153,7 +148,7 @@ bool resize_to_sizes(OpenGraphWriter& g, const Written& x) {
     parts.push_back(size);
   }
   const std::string sizes = g.node(fmt::format("Concat({}) {{axis=0}}", fmt::join(parts, ", ")));
-  g.node(fmt::format("Resize({}, _, _, {}) {{{}}}", x.name, sizes, resize_attributes(g, false)));
+  g.node(fmt::format("Resize({}, _, _, {}) {{{}}}", x.name, sizes, resize_attributes(g)));
   return true;
 }
 

@@ -1,5 +1,7 @@
-"""How long tests that can go on for ever do: INTARSIA_ROUNDS=N makes them N times as long (`make soak`)."""
+"""How long tests that can go on for ever do: INTARSIA_ROUNDS=N makes them N times as long (`make soak`); and what their
+random numbers start with: INTARSIA_SEED=N."""
 
 import os
 
 ROUNDS = int(os.environ.get("INTARSIA_ROUNDS", 1))
+SEED = int(os.environ.get("INTARSIA_SEED", 11))

@@ -421,6 +421,9 @@ const intarsia_plugin* intarsia_plugin_entry(void) {
   runtime.runtime.download = NULL;
   runtime.runtime.move = NULL;
 #endif
+#ifdef OPEN_SIZES
+  compiler.compiler.takes_open_sizes = 1;
+#endif
 #ifdef NEWER
   runtime.runtime.struct_size = sizeof(later_runtime);
   compiler.compiler.struct_size = sizeof(later_compiler);

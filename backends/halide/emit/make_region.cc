@@ -1,5 +1,6 @@
 #include "backends/halide/emit/make_region.h"
 
+#include <algorithm>
 #include <set>
 
 #include "backends/halide/canonicalize/canonicalize.h"
@@ -9,12 +10,35 @@
 
 namespace intarsia::halide {
 
+namespace {
+
+/// Room of a worker for values of open size within a kernel, as a run gives it.
+constexpr uint64_t open_scratch_bytes = 256 << 10;
+
+/// Returns what a run allocates once it knows the sizes: buffers, and the workers' scratch memory.
+std::vector<OpenWorkspace> open_workspace(const MemoryPlan& memory, const std::vector<EmittedKernel>& kernels,
+                                          int threads) {
+  std::vector<OpenWorkspace> parts;
+  int last = 0;
+  for (const OpenBuffer& buffer : memory.buffers) {
+    parts.push_back({buffer.bytes, buffer.first, buffer.last});
+    last = std::max(last, buffer.last);
+  }
+  uint64_t scratch = 0;
+  for (const EmittedKernel& kernel : kernels) scratch = std::max<uint64_t>(scratch, kernel.scratch_bytes);
+  parts.push_back({static_cast<int64_t>(scratch + open_scratch_bytes) * threads, 0, last});
+  return parts;
+}
+
+}  // namespace
+
 CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement>& requirements,
                            const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                            MemoryPlan memory, const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
   region.blob = has_open_sizes(graph) ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
                                       : encode_plan(graph, calls, kernels, options, emit, memory);
+  if (has_open_sizes(graph)) region.open_workspace = open_workspace(memory, kernels, options.threads);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;
   for (const auto& [why, bytes] : memory.growths)

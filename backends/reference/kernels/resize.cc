@@ -153,23 +153,25 @@ Result<std::vector<ResizeAxis>> plan_axes(const KernelContext& context, const Re
   return plan;
 }
 
-/// Returns where output index `index` lies in the input; NaN for the extrapolation value.
+/// Returns where output index `index` lies in the input; NaN for the extrapolation value. The length of the
+/// result is its number of elements, as in ONNX Runtime; code of the onnx package takes what the scale gives
+/// before it is rounded down.
 double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t index) {
   const auto x = static_cast<double>(index);
   const double last = static_cast<double>(axis.in) - 1;
-  const double width = axis.width();
-  if (rule.coordinates == "align_corners") return width == 1 ? 0 : x * last / (width - 1);
+  const auto length = static_cast<double>(axis.out);
+  if (rule.coordinates == "align_corners") return axis.out == 1 ? 0 : x * last / (length - 1);
   if (rule.coordinates == "asymmetric") return x / axis.scale;
   if (rule.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
-  if (rule.coordinates == "pytorch_half_pixel" && width <= 1) return 0;
+  if (rule.coordinates == "pytorch_half_pixel" && axis.out <= 1) return 0;
   if (rule.coordinates == "tf_crop_and_resize") {
-    const double at = width > 1 ? axis.start * last + x * (axis.end - axis.start) * last / (width - 1)
-                                : 0.5 * (axis.start + axis.end) * last;
+    const double at = axis.out > 1 ? axis.start * last + x * (axis.end - axis.start) * last / (length - 1)
+                                   : 0.5 * (axis.start + axis.end) * last;
     return at >= 0 && at <= last ? at : std::nan("");
   }
   double offset = 0;
   if (rule.coordinates == "half_pixel_symmetric") {
-    offset = static_cast<double>(axis.in) / 2 * (1 - static_cast<double>(axis.out) / width);
+    offset = static_cast<double>(axis.in) / 2 * (1 - length / axis.width());
   }
   return offset + (x + 0.5) / axis.scale - 0.5;
 }

@@ -105,6 +105,7 @@ class CompileOptions:
     optimize: str
     tune: str
     tune_seconds: float
+    tune_at: list[str]
     cache: str
     also: list[str]
     memory: list[str]

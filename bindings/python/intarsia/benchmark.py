@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .errors import Error, InvalidArgumentError, NotFoundError
-from .options import Paths, Several, Sizes, print_pairs, print_shapes, several
+from .options import Paths, Several, Sizes, Tuned, print_pairs, print_shapes, print_tuned, several
 from .reports import Report, read_report
 from .sources import Model, Path, Subject, name_of, path_of
 from .words import FLAGS, in_python
@@ -36,6 +36,8 @@ def _flags(arguments: Mapping[str, Any]) -> list[str]:
             continue
         if name == "shapes":
             values = print_shapes(value)
+        elif name == "tune_at":
+            values = print_tuned(value)
         elif isinstance(value, Mapping):
             values = print_pairs(value)
         else:
@@ -91,6 +93,7 @@ def bench(
     optimize: Literal["speed", "size"] | None = None,
     tune: Literal["off", "fast", "full"] | None = None,
     tune_seconds: float | None = None,
+    tune_at: Mapping[str, Tuned] | None = None,
     cache: Path = "",
     also: Several = (),
     memory: Mapping[str, int | str] | None = None,
@@ -117,7 +120,9 @@ def bench(
         compiled.
 
     The other options say how to compile a model, with the meaning and defaults that they have in `compile`;
-    for a program they are errors, except those that other runtimes need, too.
+    for a program they are errors, except those that other runtimes need, too, and shapes: the numbers at which
+    inputs that are not given are filled. Lists ("1,8,32") are measured in turn; `measured` then has a report for
+    each.
 
     Raises Error also if outputs differ from those of another runtime.
     """

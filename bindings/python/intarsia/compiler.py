@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _intarsia
 from .errors import InvalidArgumentError
-from .options import Paths, Several, Sizes, read_options, several
+from .options import Paths, Several, Sizes, Tuned, read_options, several
 from .program import Program
 from .reports import Report, read_report
 from .sources import IN_MEMORY, Model, Path, Subject, UnnamedFile, name_of, path_of
@@ -122,6 +122,7 @@ def compile(
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
+    tune_at: Mapping[str, Tuned] | None = None,
     cache: Path = "",
     also: Several = (),
     memory: Mapping[str, int | str] | None = None,
@@ -162,6 +163,7 @@ def compile(
     tune: "off": choose kernels by a formula; "fast" or "full": by measuring few or many variants, and what a
         framework runs by measuring plans.
     tune_seconds: limit of the measuring time; 0: none.
+    tune_at: {symbol: size or sizes} to be fastest at, of sizes that stay open; plans are measured with the first.
     cache: folder of the measured times and generated code; empty: the user's.
     also: slots that must suffice to run the program, with an alternative for when other devices are missing.
     memory: {slot: size}, in bytes or as "64MB": limits on what constants and the working memory of one
@@ -180,8 +182,7 @@ def compile(
     dry_run: whether to do everything except write the program.
     print_after: passes (of `pass_names()`) whose result goes to `print`.
     stop_after: pass to stop after, without a program.
-    progress: called with (phase, done, total): the current activity, and how much of the whole compile is
-        done, by time; it never goes back.
+    progress: called with (phase, done, total): the activity, and how much of the compile is done, by time.
 
     Raises Error: one line that says what, where and what to do.
     """
@@ -203,6 +204,7 @@ def explain(
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
+    tune_at: Mapping[str, Tuned] | None = None,
     cache: Path = "",
     also: Several = (),
     memory: Mapping[str, int | str] | None = None,
@@ -236,6 +238,7 @@ def explain_html(
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
+    tune_at: Mapping[str, Tuned] | None = None,
     cache: Path = "",
     also: Several = (),
     memory: Mapping[str, int | str] | None = None,
@@ -269,6 +272,7 @@ def annotate(
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
+    tune_at: Mapping[str, Tuned] | None = None,
     cache: Path = "",
     also: Several = (),
     memory: Mapping[str, int | str] | None = None,
@@ -324,6 +328,7 @@ def check(
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
+    tune_at: Mapping[str, Tuned] | None = None,
     cache: Path = "",
     also: Several = (),
     memory: Mapping[str, int | str] | None = None,

@@ -52,6 +52,17 @@ def print_shapes(shapes: Mapping[str, Sizes] | None) -> list[str]:
     return [f"{name}={print_sizes(sizes)}" for name, sizes in (shapes or {}).items()]
 
 
+# Sizes of a symbol to be fastest at.
+Tuned: TypeAlias = int | Sequence[int]
+
+
+def print_tuned(tune_at: Mapping[str, Tuned] | None) -> list[str]:
+    def print_sizes(sizes: Tuned) -> str:
+        return str(sizes) if isinstance(sizes, int) else ",".join(map(str, sizes))
+
+    return [f"{symbol}={print_sizes(sizes)}" for symbol, sizes in (tune_at or {}).items()]
+
+
 def print_pairs(pairs: Mapping[str, object] | None) -> list[str]:
     return [f"{name}={value}" for name, value in (pairs or {}).items()]
 
@@ -77,5 +88,6 @@ def read_options(arguments: Mapping[str, Any]) -> _intarsia.CompileOptions:
         elif name in ("pins", "memory"):
             setattr(options, name, print_pairs(value))
     options.shapes = print_shapes(arguments.get("shapes"))
+    options.tune_at = print_tuned(arguments.get("tune_at"))
     options.stages = str(arguments.get("stages", ""))
     return options

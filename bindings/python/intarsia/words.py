@@ -42,6 +42,7 @@ FLAGS = {
     "strip_names": "--strip-names",
     "threads": "--threads",
     "tune": "--tune",
+    "tune_at": "--tune-at",
     "tune_seconds": "--tune-seconds",
 }
 _ARGUMENTS = {flag: argument for argument, flag in FLAGS.items()} | {"-d": "devices"}
@@ -72,7 +73,7 @@ _PHRASES = [
 # Words that follow an option without a value.
 _NO_VALUE = "adds|and|both|contradicts|found|gives|has|in|is|level|lists|or|says"
 _QUOTED = re.compile(r"((?<!\w)'[^']*'(?!\w))")
-_ENTRY = re.compile(r"(?<![\w/-])(--bind|--memory|--pin|--shape) ((?:(?! --)[^=:])+)(?==|: )")
+_ENTRY = re.compile(r"(?<![\w/-])(--bind|--memory|--pin|--shape|--tune-at) ((?:(?! --)[^=:])+)(?==|: )")
 _OPTION = re.compile(r"(?<![\w/-])(--[a-z][a-z-]*|-d)(?![\w-])( (?!(?:%s)\b))?" % _NO_VALUE)
 
 # Names of dtypes in messages and reports, with numpy's names or, where numpy has none, those of ml_dtypes.
