@@ -116,17 +116,9 @@ input %y : f32[3,4]
 %z = Add(%x, %y))",
        "whether the sizes fit is not known"},
       {R"(input %x : f32[s,4]
-input %y : f32[b,2]
-%z = Concat(%x, %y) {axis=1})",
-       "Concat to [s,6]: whether the sizes fit is not known"},
-      {R"(input %x : f32[s,4]
 input %i : i64[b,4]
 %z = GatherElements(%x, %i) {axis=1})",
        "GatherElements to [b,4]: whether the sizes fit is not known"},
-      {R"(input %x : f32[s,4]
-input %i : i64[b,1]
-%z = GatherND(%x, %i) {batch_dims=1})",
-       "GatherND to [b]: whether the sizes fit is not known"},
       {R"(input %x : f32[s,4]
 input %w : f32[4,1]
 input %bias : f32[6,1,1]
