@@ -119,11 +119,6 @@ input %y : f32[3,4]
 input %i : i64[b,4]
 %z = GatherElements(%x, %i) {axis=1})",
        "GatherElements to [b,4]: whether the sizes fit is not known"},
-      {R"(input %x : f32[s,4]
-input %w : f32[4,1]
-input %bias : f32[6,1,1]
-%z = Gemm(%x, %w, %bias))",
-       "Gemm: [6,1,1] does not broadcast to"},
       {R"(input %x : f32[s]
 input %slope : f32[2,s]
 %z = PRelu(%x, %slope))",
