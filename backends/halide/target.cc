@@ -92,7 +92,7 @@ class HalideTarget : public Target {
       here.timed_on = device.name;
       if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
     }
-    if (kernel_device(device) == KernelDevice::cpu && has_open_sizes(region) && !has_data_sizes(region))
+    if (has_open_sizes(region) && !has_data_sizes(region))
       if (const Result<ItemRegion> items = split_items(region))
         return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
                               kernel_device(device));
@@ -106,28 +106,32 @@ class HalideTarget : public Target {
                      : Support::supported();
   }
 
-  /// Supports nodes that have code for open sizes, or compute one item after the other, which the host does.
-  /// Memory on a device is the caller's, who knows no sizes that depend on data.
+  /// Supports nodes that have code for open sizes, or compute one item after the other.
   static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
-    const Result<Graph> open = canonicalize(node);
-    if (kernel_device(device) != KernelDevice::cpu) {
-      if (!open) return Support::refused(fmt::format("open sizes: {}", open.error().message));
-      if (const std::string size = find_data_size(node); !size.empty())
-        return Support::refused(fmt::format(
-            "the size '{}' depends on data, and '{}' takes memory before a run", size, device.name));
-      const auto ends_early = [](const Node& one) { return op_of(one) == CoreOp::sequence_mask; };
-      if (std::ranges::any_of(open->nodes, ends_early))
-        return Support::refused("open sizes on a device: sequences that end early (sequence_lens)");
-      return supports_types(*open, device);
-    }
-    if (open) return Support::supported();
-    if (has_data_sizes(node)) return Support::refused(open.error().message);
+    const Support by_sizes = supports_code_for_sizes(node, device);
+    if (by_sizes.yes || has_data_sizes(node)) return by_sizes;
     const Result<ItemRegion> items = split_items(node);
     if (!items)
       return Support::refused(
-          fmt::format("open sizes: {}; one item at a time: {}", open.error().message, items.error().message));
+          fmt::format("{}; one item at a time: {}", by_sizes.because, items.error().message));
     const Result<Graph> one = canonicalize(items->item);
-    return one ? Support::supported() : Support::refused(one.error().message);
+    return one ? supports_types(*one, device) : Support::refused(one.error().message);
+  }
+
+  /// Supports nodes that have code for open sizes. Memory on a device is the caller's, who knows no sizes
+  /// that depend on data.
+  static Support supports_code_for_sizes(const Graph& node, const TargetDevice& device) {
+    const Result<Graph> open = canonicalize(node);
+    if (!open && has_data_sizes(node)) return Support::refused(open.error().message);
+    if (!open) return Support::refused(fmt::format("open sizes: {}", open.error().message));
+    if (kernel_device(device) == KernelDevice::cpu) return Support::supported();
+    if (const std::string size = find_data_size(node); !size.empty())
+      return Support::refused(fmt::format("the size '{}' depends on data, and '{}' takes memory before a run",
+                                          size, device.name));
+    const auto ends_early = [](const Node& one) { return op_of(one) == CoreOp::sequence_mask; };
+    if (std::ranges::any_of(open->nodes, ends_early))
+      return Support::refused("open sizes on a device: sequences that end early (sequence_lens)");
+    return supports_types(*open, device);
   }
 
   mutable Emitter emitter_;  // shares its code among all regions of a compile

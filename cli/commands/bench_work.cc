@@ -40,7 +40,8 @@ Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOpti
   subject.function = functions[0];
   const std::vector<GivenShape> shapes = parse_given_shapes(options.compile.shapes);
   for (size_t number = 0; number < count_shapes(options); ++number)
-    subject.inputs.push_back(inputs_at(program, functions[0], shapes, number, options.inputs));
+    subject.inputs.push_back(
+        inputs_at(program, functions[0], shapes, number, options.inputs, options.is_program));
   if (subject.model.empty() && !options.against.empty())
     throw intarsia::Error(options.path +
                           ": does not say which model it was compiled from; name it with --model");

@@ -82,7 +82,7 @@ Run::Run(const RunOptions& options, const std::string& program)
       session_(program_.bind(read_bindings(options.bindings), options.compile.threads)) {}
 
 void Run::set_inputs(const InputOptions& options, const std::vector<GivenShape>& shapes) {
-  inputs_ = std::make_unique<InputValues>(inputs_at(program_, function_, shapes, 0, options), options);
+  inputs_ = std::make_unique<InputValues>(inputs_at(program_, function_, shapes, 0, options, true), options);
 }
 
 double Run::run() {

@@ -119,7 +119,7 @@ size_t count_shapes(const std::vector<GivenShape>& shapes) {
 std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
                                           const intarsia::Function& function,
                                           const std::vector<GivenShape>& shapes, size_t number,
-                                          const InputOptions& options) {
+                                          const InputOptions& options, bool is_program) {
   std::vector<intarsia::Argument> inputs = function.inputs;
   if (shapes.empty()) return inputs;
   const std::map<std::string, InputSource> files = parse_inputs(options, inputs);
@@ -131,9 +131,10 @@ std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
     if (input == inputs.end())
       throw UsageError(fmt::format("--shape {}: there is no input '{}'; there are: {}", shape.text,
                                    shape.input, join_names(inputs)));
-    if (files.count(shape.input) > 0)
+    if (files.count(shape.input) > 0 && is_program)
       throw UsageError(fmt::format("--shape {}: the file of -i says the shape of '{}'; give one of them",
                                    shape.text, shape.input));
+    if (files.count(shape.input) > 0) continue;
     set_shape(*input, shape, number, symbols);
     given.push_back(&*input);
   }

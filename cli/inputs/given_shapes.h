@@ -27,12 +27,14 @@ size_t count_shapes(const std::vector<GivenShape>& shapes);
 
 /// Returns the function's inputs with the shapes to fill them with in `tuned_shape`: the given ones, of each
 /// list the size of this number, or its last; sizes of other inputs follow where they are the same symbol.
-/// Throws UsageError for an input that the function lacks or whose value is in a file, and what a run at
-/// these shapes throws, unless some are in files, which are not read yet.
+/// A file says the shape of its input: where the subject is a model, the given one is that of its compile;
+/// where it is a program (`is_program`), both are a UsageError. Throws UsageError for an input that the
+/// function lacks, too, and what a run at these shapes throws, unless some are in files, which are not read
+/// yet.
 std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
                                           const intarsia::Function& function,
                                           const std::vector<GivenShape>& shapes, size_t number,
-                                          const InputOptions& options);
+                                          const InputOptions& options, bool is_program);
 
 /// Returns the open sizes of a run with these inputs, which are in the function's order: {"batch": 4}.
 Json sizes_of_run(const intarsia::Function& function, const std::vector<intarsia_tensor>& inputs);

@@ -52,7 +52,7 @@ def check_copies(program, runs):
     [slot] = [slot for slot in program.slots if slot != "cpu"]
     sessions = [program.bind(), program.bind()]
     inputs = {
-        argument.name: np.zeros([size or 1 for size in argument.shape], "float32")
+        argument.name: np.zeros([max(size or 1, 1) for size in argument.shape], "float32")
         for argument in program.inputs
     }
     before = sessions[0].copy_counts(slot)

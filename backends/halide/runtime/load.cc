@@ -100,8 +100,7 @@ Status load_items(Loading& state) {
   if (moves == nullptr && outputs == nullptr) return {};
   RegionCode& region = state.region;
   if (!read(state, moves, sizeof(uint8_t)) || !read(state, outputs, sizeof(flatbuffers::uoffset_t)) ||
-      moves->size() != region.input_bytes.size() || outputs->size() != region.output_bytes.size() ||
-      region.device != KernelDevice::cpu)
+      moves->size() != region.input_bytes.size() || outputs->size() != region.output_bytes.size())
     return damaged_plan();
   region.input_moves.emplace(moves->begin(), moves->end());
   for (uint32_t i = 0; i < moves->size(); ++i)

@@ -46,19 +46,12 @@ Status RegionExecutable::check(const RunContext& context) const {
 
 uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context, size_t item) const {
   const void* start = buffer.constant.memory;
-  uint64_t moved = 0;
-  if (buffer.where == BufferPlan::Where::input) {
-    start = context.inputs[buffer.index].tensor.data;
-    if (item > 0 && (*code_.input_moves)[buffer.index]) moved = item * code_.input_bytes[buffer.index];
-  }
-  if (buffer.where == BufferPlan::Where::output) {
-    start = context.outputs[buffer.index].tensor.data;
-    moved = item * code_.output_bytes[buffer.index];
-  }
+  if (buffer.where == BufferPlan::Where::input) start = context.inputs[buffer.index].tensor.data;
+  if (buffer.where == BufferPlan::Where::output) start = context.outputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::workspace) start = context.workspace;
   // The interface has no const; a kernel writes only its output, which lies in neither an input nor a
   // constant.
-  return static_cast<uint8_t*>(const_cast<void*>(start)) + moved + buffer.offset;
+  return static_cast<uint8_t*>(const_cast<void*>(start)) + bytes_to_item(buffer, item) + buffer.offset;
 }
 
 namespace {
@@ -113,6 +106,8 @@ Result<size_t> RegionExecutable::count_items(const RunContext& context) const {
 Status RegionExecutable::take_output(const RunContext& context, size_t number, size_t items) const {
   const TensorView& each = code_.item_outputs[number];
   Output& output = context.outputs[number];
+  if (output.dynamic && code_.device != KernelDevice::cpu)
+    return fail("halide: output {} has no memory on the device", number);
   if (!output.dynamic) {
     const Shape& shape = output.tensor.shape;
     const bool fits = shape.size() == each.shape.size() &&
@@ -138,14 +133,26 @@ Status RegionExecutable::run_items(const RunContext& context) const {
   for (size_t i = 0; i < code_.output_bytes.size(); ++i) TRY(take_output(context, i, items));
   if (items == 0) return {};
   for (size_t i = 0; i < code_.input_bytes.size(); ++i) TRY(check_input(context, i));
-  for (size_t item = 0; item < items; ++item) TRY(with_context(run_on_host(context, item), "item {}", item));
+  for (size_t item = 0; item < items; ++item) TRY(with_context(run_calls(context, item), "item {}", item));
   return {};
 }
 
 Status RegionExecutable::run(const RunContext& context) const {
   if (code_.input_moves) return run_items(context);
   if (Status sizes = check(context); !sizes) return sizes;
-  return code_.device == KernelDevice::cpu ? run_on_host(context, 0) : run_on_device(context);
+  return run_calls(context, 0);
+}
+
+Status RegionExecutable::run_calls(const RunContext& context, size_t item) const {
+  return code_.device == KernelDevice::cpu ? run_on_host(context, item) : run_on_device(context, item);
+}
+
+/// Returns the bytes from an argument of the first item to that of another one.
+uint64_t RegionExecutable::bytes_to_item(const BufferPlan& buffer, size_t item) const {
+  if (item == 0) return 0;
+  if (buffer.where == BufferPlan::Where::output) return item * code_.output_bytes[buffer.index];
+  const bool moves = buffer.where == BufferPlan::Where::input && (*code_.input_moves)[buffer.index];
+  return moves ? item * code_.input_bytes[buffer.index] : 0;
 }
 
 Status RegionExecutable::run_on_host(const RunContext& context, size_t item) const {
@@ -228,15 +235,15 @@ class DeviceCaller {
  public:
   DeviceCaller(const RegionCode& code, Launcher* launcher) : code_(code), runtime_(launcher) {}
 
-  /// Launches run number `time` of a call. `context` says where values are; null if they are nowhere.
-  Status launch(const CallPlan& call, const RunContext* context, uint32_t time) {
+  /// Launches run number `time` of a call. `place_of` tells where an argument's tensor or buffer lies.
+  template <typename PlaceOf>
+  Status launch(const CallPlan& call, const PlaceOf& place_of, uint32_t time) {
     void* user_context = runtime_.table();
     arguments_[0] = &user_context;
     void** next = arguments_.data() + 1;
     for (size_t i = 0; i < call.buffers.size(); ++i) {
       const BufferPlan& plan = code_.buffers[call.buffers[i]];
-      const Place start = context != nullptr ? start_of(plan, *context) : Place();
-      TRY(buffers_[i].set(plan, start, call.steps.empty() ? 0 : call.steps[i] * time));
+      TRY(buffers_[i].set(plan, place_of(plan), call.steps.empty() ? 0 : call.steps[i] * time));
       if (i + 1 == call.buffers.size())
         for (const int32_t& size : call.sizes) *next++ = const_cast<int32_t*>(&size);
       *next++ = &buffers_[i].buffer;
@@ -254,12 +261,17 @@ class DeviceCaller {
 
 }  // namespace
 
-Status RegionExecutable::run_on_device(const RunContext& context) const {
+Status RegionExecutable::run_on_device(const RunContext& context, size_t item) const {
   DeviceCaller caller(code_, context.launcher);
+  const auto place_of = [&](const BufferPlan& buffer) {
+    Place place = start_of(buffer, context);
+    place.offset += bytes_to_item(buffer, item);
+    return place;
+  };
   for (size_t c = 0; c < code_.calls.size(); ++c) {
     const CallPlan& call = code_.calls[c];
     for (uint32_t time = 0; time < call.times; ++time)
-      TRY(with_context(caller.launch(call, &context, time), "halide: kernel {} ({})", c, call.label));
+      TRY(with_context(caller.launch(call, place_of, time), "halide: kernel {} ({})", c, call.label));
     if (context.trace == nullptr) continue;
     const TimeSpan ran =
         TRY(with_context(context.launcher->wait_timed(), "halide: kernel {} ({})", c, call.label));
@@ -271,8 +283,9 @@ Status RegionExecutable::run_on_device(const RunContext& context) const {
 Status RegionExecutable::prepare(Launcher& launcher) const {
   if (code_.device == KernelDevice::cpu) return {};
   DeviceCaller caller(code_, &launcher);
+  const auto nowhere = [](const BufferPlan&) { return Place(); };
   for (size_t c = 0; c < code_.calls.size(); ++c)
-    TRY(with_context(caller.launch(code_.calls[c], nullptr, 0), "halide: kernel {} ({})", c,
+    TRY(with_context(caller.launch(code_.calls[c], nowhere, 0), "halide: kernel {} ({})", c,
                      code_.calls[c].label));
   return {};
 }

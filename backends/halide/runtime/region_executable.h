@@ -72,7 +72,9 @@ class RegionExecutable : public Executable {
   Result<size_t> count_items(const RunContext& context) const;
   Status take_output(const RunContext& context, size_t number, size_t items) const;
   Status run_items(const RunContext& context) const;
-  Status run_on_device(const RunContext& context) const;
+  Status run_on_device(const RunContext& context, size_t item) const;
+  Status run_calls(const RunContext& context, size_t item) const;
+  uint64_t bytes_to_item(const BufferPlan& buffer, size_t item) const;
   uint8_t* address(const BufferPlan& buffer, const RunContext& context, size_t item) const;
 
   RegionCode code_;
