@@ -20,7 +20,7 @@ std::vector<OpenWorkspace> open_workspace(const MemoryPlan& memory, const std::v
                                           int threads) {
   std::vector<OpenWorkspace> parts;
   int last = 0;
-  for (const OpenBuffer& buffer : memory.buffers) {
+  for (const PlannedBuffer& buffer : memory.buffers) {
     parts.push_back({buffer.bytes, buffer.first, buffer.last});
     last = std::max(last, buffer.last);
   }

@@ -23,7 +23,7 @@ struct Place {
 
 /// Part of the workspace of a region with open sizes, from the first call that writes it to the last that
 /// reads it. It is placed when the sizes are known.
-struct OpenBuffer {
+struct PlannedBuffer {
   Dim bytes = 0;
   int first = 0, last = 0;
 };
@@ -32,7 +32,7 @@ struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // places of each call's inputs, then its output, in its first run
   std::vector<Tensor> constants;           // constants as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
-  std::vector<OpenBuffer> buffers;  // empty if all sizes are numbers
+  std::vector<PlannedBuffer> buffers;  // empty if all sizes are numbers
   std::map<std::string, uint64_t> growths =
       {};  // bytes that packed weights take in addition, by reason (WeightGrowth)
 };
