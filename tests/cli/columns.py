@@ -132,12 +132,12 @@ def test_a_profile_of_two_backends_names_the_nodes(folder):
 def test_bench_says_which_is_faster(folder):
     text = call("bench", "net.so", "-t", "0.1", "--against", "onnxruntime", cwd=folder).stdout
     times = {line.split()[0]: float(line.split()[2]) for line in text.splitlines()[2:4]}
-    winner = min(times, key=times.get)
     ratio = re.search(
         r"^  (\w+) is ([0-9.]+) times as fast as (\w+) by medians, [0-9.]+ times by minima$", text, re.M
     )
-    assert {ratio[1], ratio[3]} == {"intarsia", "onnxruntime"} and ratio[1] == winner
-    assert float(ratio[2]) == pytest.approx(times[ratio[3]] / times[winner], abs=0.02)
+    assert {ratio[1], ratio[3]} == {"intarsia", "onnxruntime"}
+    assert times[ratio[1]] <= times[ratio[3]]  # as printed, they may be equal
+    assert float(ratio[2]) == pytest.approx(times[ratio[3]] / times[ratio[1]], abs=0.02)
 
 
 def lines_on_a_terminal(folder, columns, *command):

@@ -114,7 +114,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         std::ranges::any_of(*sizes, [](uint64_t bytes) { return bytes > max_tensor_bytes; }))
       return 0;
   for (uint64_t bytes : *plan->input_bytes()) inputs.push_back({tensor_of(bytes, memory), {}});
-  for (uint64_t bytes : *plan->output_bytes()) outputs.push_back({tensor_of(bytes, memory), {}, false});
+  const bool has_items = plan->input_moves() != nullptr;  // whose run allocates the outputs of all items
+  for (uint64_t bytes : *plan->output_bytes()) outputs.push_back({tensor_of(bytes, memory), {}, has_items});
   const std::shared_ptr<void> workspace(std::aligned_alloc(64, workspace_bytes), std::free);
   (void)(*executable)->run({inputs, outputs, static_cast<std::byte*>(workspace.get()), nullptr});
   return 0;
