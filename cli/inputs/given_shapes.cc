@@ -129,8 +129,8 @@ std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
     const auto input = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const intarsia::Argument& one) { return one.name == shape.input; });
     if (input == inputs.end())
-      throw UsageError(fmt::format("--shape {}: there is no input '{}'; there are: {}", shape.text,
-                                   shape.input, join_names(inputs)));
+      throw UsageError(fmt::format("--shape {}: no input '{}'; the inputs are: {}", shape.text, shape.input,
+                                   join_names(inputs)));
     if (files.count(shape.input) > 0 && is_program)
       throw UsageError(fmt::format("--shape {}: the file of -i says the shape of '{}'; give one of them",
                                    shape.text, shape.input));

@@ -248,10 +248,11 @@ Status check_shapes(const std::vector<ImportedFunction>& functions, const Compil
     const bool is_known = std::ranges::any_of(functions, [&](const ImportedFunction& function) {
       return std::ranges::find(function.tuned_symbols, tuned.symbol) != function.tuned_symbols.end();
     });
+    if (is_known) continue;
     std::vector<OpenSize> all;
     for (const ImportedFunction& function : functions)
       std::ranges::copy(function.problem->graph.open_sizes, std::back_inserter(all));
-    if (!is_known) return fail("{}", unknown_symbol(tuned.symbol, all));
+    return fail("{}", unknown_symbol(tuned.symbol, all));
   }
   return {};
 }

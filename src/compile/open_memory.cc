@@ -85,25 +85,27 @@ uint64_t open_workspace_bytes(const CompiledRegion& region, const Graph& graph) 
   return limited(plan_arena(buffers).bytes);
 }
 
-std::vector<uint64_t> open_arena_bytes(const fbs::FunctionT& function, const fbs::FunctionT& whole,
-                                       size_t spaces,
-                                       const std::function<RegionWorkspace(uint32_t region)>& workspace_of) {
-  std::vector<uint64_t> most(spaces, 0);
-  if (whole.symbols.empty()) return most;
+std::vector<uint64_t> counted_arena_bytes(
+    const fbs::FunctionT& function, const fbs::FunctionT& whole,
+    const std::function<RegionWorkspace(uint32_t region)>& workspace_of) {
+  std::vector<uint64_t> bytes = function.arena_bytes;
+  if (whole.symbols.empty()) return bytes;
+  std::vector<uint64_t> most(bytes.size(), 0);
   std::vector<Tenant> tenants = TenantFinder(function, whole).find();
   for (size_t s = 0; s < function.steps.size(); ++s) {
     if (function.steps[s]->kind != fbs::StepKind::run) continue;
-    const auto [space, bytes] = workspace_of(function.steps[s]->region);
-    if (bytes > 0) tenants.push_back({space, limited(bytes), s, s});
+    const RegionWorkspace workspace = workspace_of(function.steps[s]->region);
+    if (workspace.bytes > 0) tenants.push_back({workspace.space, limited(workspace.bytes), s, s});
   }
   for (size_t s = 0; s < function.steps.size(); ++s) {
-    std::vector<uint64_t> alive(spaces, 0);
+    std::vector<uint64_t> alive(bytes.size(), 0);
     for (const Tenant& tenant : tenants)
       if (tenant.first <= s && s <= tenant.last)
         alive[tenant.space] = limited(alive[tenant.space] + tenant.bytes);
-    for (size_t space = 0; space < spaces; ++space) most[space] = std::max(most[space], alive[space]);
+    for (size_t space = 0; space < most.size(); ++space) most[space] = std::max(most[space], alive[space]);
   }
-  return most;
+  for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += most[space];
+  return bytes;
 }
 
 }  // namespace intarsia

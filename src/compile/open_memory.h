@@ -20,12 +20,12 @@ struct RegionWorkspace {
   uint64_t bytes = 0;
 };
 
-/// Returns, by space, the most bytes that are alive at once, in the order of the steps, of the values that
-/// the function's steps make for one another and the workspaces of its regions, as far as they depend on open
-/// sizes. Values with sizes that depend on data do not count. `whole` has the symbols and expressions: the
-/// function itself, or that which it is a stage of. At most the largest arena each.
-std::vector<uint64_t> open_arena_bytes(const fbs::FunctionT& function, const fbs::FunctionT& whole,
-                                       size_t spaces,
-                                       const std::function<RegionWorkspace(uint32_t region)>& workspace_of);
+/// Returns, by space, the bytes of the function's arena, and the most that are alive at once, in the order of
+/// the steps, of the values that its steps make for one another and the workspaces of its regions, as far as
+/// they depend on open sizes: of these at most the largest arena. Values with sizes that depend on data do
+/// not count. `whole` has the symbols and expressions: the function itself, or that which it is a stage of.
+std::vector<uint64_t> counted_arena_bytes(
+    const fbs::FunctionT& function, const fbs::FunctionT& whole,
+    const std::function<RegionWorkspace(uint32_t region)>& workspace_of);
 
 }  // namespace intarsia

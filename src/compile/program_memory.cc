@@ -79,14 +79,11 @@ class MemoryCounter {
 /// Returns the bytes of a session's arenas, by space, with what depends on open sizes.
 std::vector<uint64_t> arenas_of(const FunctionParts& parts, const fbs::FunctionT& function,
                                 const fbs::FunctionT& whole) {
-  std::vector<uint64_t> bytes =
-      open_arena_bytes(function, whole, parts.problem.spaces.size(), [&](uint32_t region) {
-        const uint32_t target = parts.plan.partition.regions[region].target;
-        return RegionWorkspace{parts.problem.space_of_target[target],
-                               open_workspace_bytes(parts.regions.regions[region], parts.problem.graph)};
-      });
-  for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += function.arena_bytes[space];
-  return bytes;
+  return counted_arena_bytes(function, whole, [&](uint32_t region) {
+    const uint32_t target = parts.plan.partition.regions[region].target;
+    return RegionWorkspace{parts.problem.space_of_target[target],
+                           open_workspace_bytes(parts.regions.regions[region], parts.problem.graph)};
+  });
 }
 
 /// Returns, by space, the arena bytes of all sessions of all stages together.
@@ -104,13 +101,10 @@ Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts, const
 /// Returns the bytes of a session's arenas, by space, with what depends on open sizes.
 std::vector<uint64_t> arena_bytes(const fbs::ProgramT& program, const fbs::FunctionT& function,
                                   const fbs::FunctionT& whole) {
-  std::vector<uint64_t> bytes =
-      open_arena_bytes(function, whole, program.spaces.size(), [&](uint32_t number) {
-        const fbs::RegionT& region = *program.regions[number];
-        return RegionWorkspace{program.slots[region.slot]->space, region.open_workspace_bytes};
-      });
-  for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += function.arena_bytes[space];
-  return bytes;
+  return counted_arena_bytes(function, whole, [&](uint32_t number) {
+    const fbs::RegionT& region = *program.regions[number];
+    return RegionWorkspace{program.slots[region.slot]->space, region.open_workspace_bytes};
+  });
 }
 
 /// Memory that the functions of a program take, from its description.

@@ -15,6 +15,14 @@ std::optional<uint64_t> bytes_of(const ValueType& type, const std::optional<Shap
   return dtype_bytes(type.dtype, static_cast<size_t>(element_count(*sizes)));
 }
 
+/// Returns the sizes of a value of this type with these numbers of open sizes; nullopt where others remain.
+std::optional<Shape> shape_at(const ValueType& type, const std::map<std::string, Dim>& sizes) {
+  if (!type.shape) return std::nullopt;
+  SymbolicShape numbers;
+  for (const Dim& size : *type.shape) numbers.push_back(size.substitute(sizes));
+  return static_shape(numbers);
+}
+
 }  // namespace
 
 std::optional<uint64_t> ValueType::fixed_bytes() const { return bytes_of(*this, fixed_shape()); }
@@ -29,13 +37,10 @@ std::string print_type(const ValueType& type) {
 }
 
 std::optional<Shape> Graph::planned_shape(ValueId id) const {
-  const ValueType& type = value(id).type;
-  if (!type.shape || open_sizes.empty()) return type.fixed_shape();
+  if (open_sizes.empty()) return value(id).type.fixed_shape();
   std::map<std::string, Dim> numbers;
   for (const OpenSize& size : open_sizes) numbers[size.name] = size.tuned_size();
-  SymbolicShape planned;
-  for (const Dim& size : *type.shape) planned.push_back(size.substitute(numbers));
-  return static_shape(planned);
+  return shape_at(value(id).type, numbers);
 }
 
 std::optional<uint64_t> Graph::planned_bytes(ValueId id) const {
@@ -49,13 +54,9 @@ std::map<std::string, Dim> Graph::counted_sizes() const {
 }
 
 std::optional<uint64_t> Graph::bytes_at(ValueId id, const std::map<std::string, Dim>& sizes) const {
-  const ValueType& type = value(id).type;
-  if (!type.shape) return std::nullopt;
-  SymbolicShape numbers;
-  for (const Dim& size : *type.shape) numbers.push_back(size.substitute(sizes));
-  const std::optional<Shape> shape = static_shape(numbers);
+  const std::optional<Shape> shape = shape_at(value(id).type, sizes);
   if (shape && !checked_elements(*shape)) return ~uint64_t{0};
-  return bytes_of(type, shape);
+  return bytes_of(value(id).type, shape);
 }
 
 ValueId Graph::add_value(std::string value_name, ValueType type) {

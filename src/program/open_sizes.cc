@@ -70,6 +70,8 @@ Status verify_open_sizes(const fbs::FunctionT& function) {
     TRY(with_context(verify_symbol(*symbol), "symbol '{}'", symbol->name));
     if (!names.insert(symbol->name).second) return fail("two symbols '{}'", symbol->name);
   }
+  if (function.symbols.empty() && !function.sizes.empty())
+    return fail("{} expressions without symbols", function.sizes.size());
   for (size_t i = 0; i < function.sizes.size(); ++i)
     TRY(with_context(verify_postfix(view_of(*function.sizes[i]), function.symbols.size()), "size {}", i));
   for (const auto& value : function.values)

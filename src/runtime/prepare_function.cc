@@ -188,17 +188,14 @@ Status PreparedFunction::allocate_staging() {
 /// Reserves memory for the largest sizes, if all have a largest: no run then moves it. Where that is more
 /// than there is, or than the session may take, memory grows with the sizes of the runs.
 void PreparedFunction::reserve_largest() {
-  std::vector<std::string> names;
+  if (planner_ == nullptr) return;
   std::vector<int64_t> largest;
   for (const auto& symbol : function_.symbols) {
-    if (symbol->max == SizeRange::limit) return;
-    names.push_back(symbol->name);
     largest.push_back(static_cast<int64_t>(symbol->max));
+    if (largest.back() == SizeRange::limit) return;
   }
-  if (planner_ == nullptr) return;
-  if (const auto plan = planner_->plan({names, largest})) {
-    if (const Status reserved = open_arenas_.grow((*plan)->arena_bytes); !reserved) return;
-  }
+  const auto plan = planner_->plan({binder_->open_sizes().names, largest});
+  if (plan) static_cast<void>(open_arenas_.grow((*plan)->arena_bytes));
 }
 
 }  // namespace intarsia

@@ -25,9 +25,9 @@ struct BoundPiece {
 /// Shapes and places that follow from the open sizes.
 struct SizePlan {
   std::vector<int64_t> sizes;         // of the function's symbols
-  std::vector<Shape> shapes;          // as OpenMemory::values
-  std::vector<uint64_t> bytes;        // as OpenMemory::pieces
-  std::vector<uint64_t> offsets;      // as OpenMemory::pieces
+  std::vector<Shape> shapes;          // as SizePlanner::values()
+  std::vector<uint64_t> bytes;        // as SizePlanner::pieces()
+  std::vector<uint64_t> offsets;      // as SizePlanner::pieces()
   std::vector<uint64_t> arena_bytes;  // by space
 };
 

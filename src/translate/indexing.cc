@@ -66,7 +66,6 @@ Status top_k(Translation& t, int64_t k) {
 Status top_k_v1(Translation& t) { return top_k(t, t.attributes().get_int("k", 1)); }
 Status top_k_v2(Translation& t) { return top_k(t, TRY(t.integer(1))); }
 
-/// Keeps a band around the diagonal of the last two axes.
 /// Keeps the elements from `lower` diagonals below the main one to `upper` above it; all, where one is
 /// negative.
 Status matrix_band_part(Translation& t) {

@@ -223,29 +223,10 @@ def test_values_of_open_size_count_at_the_end_of_their_range(open_products, tmp_
         "--memory counts 'batch' as 64, as it may be any size: larger ones take more; give its range an end with "
         "--shape, as in 1..32"
     ]
-    message = error_of(
-        "compile",
-        open_products,
-        "-o",
-        program,
-        *IN_PARTS,
-        "--shape",
-        f"x=1..8000x{SIZE}",
-        "--memory",
-        "cpu=4MB",
-    )
+    limited = ("compile", open_products, "-o", program, *IN_PARTS, "--memory", "cpu=4MB", "--shape")
+    message = error_of(*limited, f"x=1..8000x{SIZE}")
     assert "--memory cpu: the limit is 4.0 MB, and" in message and "of working memory" in message
-    message = error_of(
-        "compile",
-        open_products,
-        "-o",
-        program,
-        *IN_PARTS,
-        "--shape",
-        f"x=1..900000000x{SIZE}",
-        "--memory",
-        "cpu=4MB",
-    )
+    message = error_of(*limited, f"x=1..900000000x{SIZE}")
     assert "of working memory" in message
 
 

@@ -193,7 +193,7 @@ def test_shapes_that_a_program_cannot_have(words, command):
         assert "as in ids=4x3" in message
     assert "want INPUT=SIZES" in refused("4x7")
     assert "'ids' is given twice" in refused("ids=4x7", "ids=4x8")
-    assert "there is no input 'x'; there are: ids, mask, one, bias" in refused("x=4x7")
+    assert "no input 'x'; the inputs are: ids, mask, one, bias" in refused("x=4x7")
     assert "input 'mask' has shape 4x6, want size 7 on axis 1: it is seq" in refused("ids=4x7", "mask=4x6")
     assert "input 'bias' has shape 4x2, want size 8 on axis 1: it is seq+1" in refused("ids=4x7")
     assert "'batch' is 9, want 1 to 8" in refused("ids=9x7")

@@ -121,6 +121,12 @@ const Case cases[] = {
        value.sizes = {1};
        value.dtype = static_cast<uint8_t>(DType::string);
      }},
+    {"function 'main': 1 expressions without symbols",
+     [](auto& m) {
+       fbs::FunctionT& function = open_size(m);
+       function.symbols.clear();
+       function.sizes[0]->ops = {fbs::SizeOp::number};
+     }},
     {"no input has the size 'N'", [](auto& m) { open_size(m).values[0]->sizes.clear(); }},
     {"no space of the host", [](auto& m) { m.program.spaces.clear(); }},
     {"a space has no name", [](auto& m) { m.program.spaces[0]->name.clear(); }},

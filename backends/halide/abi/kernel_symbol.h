@@ -65,4 +65,7 @@ inline std::string symbol_ending(size_t symbols, std::span<const OpenArgumentFor
   return fmt::format("_open_{:016x}_argv", XXH3_64bits(numbers.data(), numbers.size() * sizeof(int64_t)));
 }
 
+/// Room of a worker for values of open size within a kernel; larger ones come from the heap.
+inline constexpr uint64_t open_scratch_bytes = 256 << 10;
+
 }  // namespace intarsia::halide

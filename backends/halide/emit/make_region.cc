@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/emit/encode_open_plan.h"
 #include "backends/halide/emit/encode_plan.h"
@@ -12,18 +13,12 @@ namespace intarsia::halide {
 
 namespace {
 
-/// Room of a worker for values of open size within a kernel, as a run gives it.
-constexpr uint64_t open_scratch_bytes = 256 << 10;
-
 /// Returns what a run allocates once it knows the sizes: buffers, and the workers' scratch memory.
 std::vector<OpenWorkspace> open_workspace(const MemoryPlan& memory, const std::vector<EmittedKernel>& kernels,
                                           int threads) {
-  std::vector<OpenWorkspace> parts;
+  std::vector<OpenWorkspace> parts = memory.buffers;
   int last = 0;
-  for (const PlannedBuffer& buffer : memory.buffers) {
-    parts.push_back({buffer.bytes, buffer.first, buffer.last});
-    last = std::max(last, buffer.last);
-  }
+  for (const OpenWorkspace& part : parts) last = std::max(last, part.last);
   uint64_t scratch = 0;
   for (const EmittedKernel& kernel : kernels) scratch = std::max<uint64_t>(scratch, kernel.scratch_bytes);
   parts.push_back({static_cast<int64_t>(scratch + open_scratch_bytes) * threads, 0, last});

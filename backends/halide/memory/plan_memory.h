@@ -8,6 +8,7 @@
 
 #include "backends/halide/layout/choose_layouts.h"
 #include "backends/halide/schedule/kernel.h"
+#include "target/target.h"
 
 namespace intarsia::halide {
 
@@ -21,18 +22,13 @@ struct Place {
   Dim offset = 0;  // bytes
 };
 
-/// Part of the workspace of a region with open sizes, from the first call that writes it to the last that
-/// reads it. It is placed when the sizes are known.
-struct PlannedBuffer {
-  Dim bytes = 0;
-  int first = 0, last = 0;
-};
-
 struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // places of each call's inputs, then its output, in its first run
   std::vector<Tensor> constants;           // constants as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
-  std::vector<PlannedBuffer> buffers;  // empty if all sizes are numbers
+  /// Parts of the workspace of a region with open sizes, from the first call that writes each to the last
+  /// that reads it, which are placed when the sizes are known; empty if all sizes are numbers.
+  std::vector<OpenWorkspace> buffers;
   std::map<std::string, uint64_t> growths =
       {};  // bytes that packed weights take in addition, by reason (WeightGrowth)
 };

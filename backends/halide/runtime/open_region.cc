@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory_resource>
 
+#include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/runtime/plan_parts.h"
 #include "base/arena_plan.h"
 
@@ -15,9 +16,6 @@ namespace {
 
 /// Number of size combinations that are kept.
 constexpr size_t max_bound = 64;
-
-/// Room of a worker for values of open size within a kernel; larger ones come from the heap.
-constexpr uint64_t open_scratch_bytes = 256 << 10;
 
 /// Largest number that code for open sizes computes, and largest number of elements that it can index.
 constexpr int64_t max_number = int64_t{1} << 30;
