@@ -59,6 +59,7 @@ class PluginTarget : public Target {
                 .device_kinds = {plugin->name()},
                 .is_plugin = true,
                 .has_groups = plugin->compiler()->groups != nullptr,
+                .takes_open_sizes = plugin->compiler()->takes_open_sizes != 0,
                 .is_on_host = plugin->runtime().unified_memory != 0,
                 .alignment = std::max<size_t>(plugin->runtime().alignment, 64)}),
         plugin_(std::move(plugin)) {}
@@ -82,7 +83,7 @@ class PluginTarget : public Target {
     std::vector<ValueId> values = values_read(node);
     std::ranges::copy_if(node.outputs, std::back_inserter(values), [](ValueId v) { return v != no_value; });
     for (ValueId value : values) {
-      std::string why = why_not_offered(graph.value(value), compiler().takes_open_sizes != 0);
+      std::string why = why_not_offered(graph.value(value), info().takes_open_sizes);
       if (!why.empty()) return Support::refused(std::move(why));
     }
     const plugin::GraphReader reader(graph);

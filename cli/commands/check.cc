@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/inputs/given_shapes.h"
 #include "cli/inputs/inputs.h"
 #include "cli/inputs/model_inputs.h"
 #include "cli/inputs/npy.h"
@@ -162,6 +163,15 @@ std::map<std::string, std::string> read_inputs(CheckOptions& options, std::list<
   return conversions;
 }
 
+/// Throws a UsageError for shapes that the program cannot run at.
+void check_shapes(const CheckOptions& options) {
+  const std::vector<GivenShape> shapes = parse_given_shapes(options.check.compile.shapes);
+  check_shapes_of_program(shapes, false);
+  if (shapes.empty()) return;
+  const intarsia::Program program = intarsia::Program::load(options.path);
+  inputs_at(program, program.functions().at(0), shapes, 0, options.inputs, true);
+}
+
 void check(CheckOptions& options) {
   std::list<Array> arrays;
   const std::map<std::string, std::string> conversions = read_inputs(options, arrays);
@@ -220,14 +230,17 @@ void add_check_command(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->check.compile);
+  describe_shape_of_program(*command, "");
   command->footer(
       "Examples:\n"
       "  intarsia check resnet.onnx\n"
       "  intarsia check resnet.onnx --pin 'conv1*=reference@cpu' --bisect\n"
-      "  intarsia check resnet.so -i image=cat.npy --against reference");
+      "  intarsia check resnet.so -i image=cat.npy --against reference\n"
+      "  intarsia check bert.so --shape ids=4x77");
   command->callback([options, command] {
     if (is_program(options->path)) {
-      refuse_compile_options(*command, {"--threads", "--fallback"});
+      refuse_compile_options(*command, {"--threads", "--fallback", "--shape"});
+      check_shapes(*options);
     } else if (!options->check.model.empty()) {
       throw UsageError("--model is for checking a program; " + options->path + " is taken for a model");
     }

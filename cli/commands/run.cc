@@ -197,7 +197,7 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
-  describe_shape_of_program(*command, "");
+  describe_shape_of_program(*command, "; with --pipeline of every input of another shape");
   for (const char* other : {"--threads", "--dump", "--profile"}) pipeline->excludes(other);
   pipeline->excludes(bind);
   command->footer(
@@ -220,14 +220,12 @@ void add_run_command(CLI::App& app) {
       throw UsageError("want a program or model, or --pipeline PIPELINE.json");
     if (path->count() > 0 && !options->pipeline.empty())
       throw UsageError("--pipeline " + options->pipeline + " names its programs: leave out " + options->path);
-    std::vector<std::string> allowed{"--threads"};
-    if (pipeline->count() == 0) allowed.emplace_back("--shape");
-    if (!is_model_to_run(options->path)) refuse_compile_options(*command, allowed);
+    if (!is_model_to_run(options->path)) refuse_compile_options(*command, {"--threads", "--shape"});
     if (pipeline->count() == 0) return run(*options);
     const std::optional<Runnable> runnable =
         options->path.empty() ? std::nullopt : std::make_optional<Runnable>(*options);
     run_pipeline({options->pipeline, runnable ? runnable->program() : "", options->path, options->function,
-                  options->folder, options->trace, options->html, options->inputs, options->runs,
-                  options->rate, options->json, options->verbosity == Verbosity::quiet});
+                  options->folder, options->trace, options->html, options->inputs,
+                  shapes_to_run_at(*options), options->runs, options->rate, options->json, options->verbosity == Verbosity::quiet});
   });
 }

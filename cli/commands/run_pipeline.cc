@@ -303,7 +303,8 @@ void run_pipeline(const RunPipelineOptions& options) {
   check_outputs(options, with_first(what, input_files(options.inputs)));
   PipelineTrace trace;
   intarsia::Pipeline pipeline = start(options, trace);
-  const FrameSource source(pipeline.inputs(), options.inputs);
+  const FrameSource source(with_shapes(pipeline.inputs(), options.shapes, 0, options.inputs, true),
+                           options.inputs);
   FrameRun run(pipeline, source, options.rate);
   OutputFiles files(options, source, run.outputs(), with_first(what, source.files()));
   const size_t count = options.frames > 0 ? static_cast<size_t>(options.frames) : source.size().value_or(1);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "cli/inputs/given_shapes.h"
 #include "cli/inputs/inputs.h"
 
 struct RunPipelineOptions {
@@ -11,6 +13,7 @@ struct RunPipelineOptions {
   std::string given, function;  // user's name of the program, and its function
   std::string folder, trace, html;
   InputOptions inputs;
+  std::vector<GivenShape> shapes;  // shapes of inputs without a file
   int frames = 0;   // frames to run; 0: as many as the inputs have, or one
   double rate = 0;  // frames pushed per second; 0: as fast as they are taken
   bool json = false;

@@ -67,7 +67,7 @@ void add_split_command(CLI::App& app) {
           "--shape", options->compile.shapes,
           "Shape of an input: numbers, and for sizes that stay open until a run names (N), ?, ranges "
           "(1..32) or sizes to be fastest at (1,8,32); what no shape mentions stays open, or becomes 1 on "
-          "devices of plug-ins and OpenVINO")
+          "a device whose plug-in takes numbers only")
       ->type_name("INPUT=1x3x224x224")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");

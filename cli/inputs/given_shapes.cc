@@ -116,11 +116,9 @@ size_t count_shapes(const std::vector<GivenShape>& shapes) {
   return count;
 }
 
-std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
-                                          const intarsia::Function& function,
-                                          const std::vector<GivenShape>& shapes, size_t number,
-                                          const InputOptions& options, bool is_program) {
-  std::vector<intarsia::Argument> inputs = function.inputs;
+std::vector<intarsia::Argument> with_shapes(std::vector<intarsia::Argument> inputs,
+                                            const std::vector<GivenShape>& shapes, size_t number,
+                                            const InputOptions& options, bool is_program) {
   if (shapes.empty()) return inputs;
   const std::map<std::string, InputSource> files = parse_inputs(options, inputs);
   std::map<std::string, int64_t> symbols;
@@ -144,7 +142,16 @@ std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
       if (const auto size = symbols.find(input.sizes[axis]); size != symbols.end())
         input.tuned_shape[axis] = size->second;
   }
-  if (files.empty()) check_run(program, function, inputs);
+  return inputs;
+}
+
+std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
+                                          const intarsia::Function& function,
+                                          const std::vector<GivenShape>& shapes, size_t number,
+                                          const InputOptions& options, bool is_program) {
+  std::vector<intarsia::Argument> inputs =
+      with_shapes(function.inputs, shapes, number, options, is_program);
+  if (!shapes.empty() && options.texts.empty()) check_run(program, function, inputs);
   return inputs;
 }
 

@@ -25,12 +25,16 @@ void check_shapes_of_program(const std::vector<GivenShape>& shapes, bool may_lis
 /// Returns how many shapes there are to run at: the length of the longest list.
 size_t count_shapes(const std::vector<GivenShape>& shapes);
 
-/// Returns the function's inputs with the shapes to fill them with in `tuned_shape`: the given ones, of each
-/// list the size of this number, or its last; sizes of other inputs follow where they are the same symbol.
-/// A file says the shape of its input: where the subject is a model, the given one is that of its compile;
-/// where it is a program (`is_program`), both are a UsageError. Throws UsageError for an input that the
-/// function lacks, too, and what a run at these shapes throws, unless some are in files, which are not read
-/// yet.
+/// Returns the inputs with the shapes to fill them with in `tuned_shape`: the given ones, of each list the
+/// size of this number, or its last; sizes of other inputs follow where they are the same symbol. A file says
+/// the shape of its input: where the subject is a model, the given one is that of its compile; where it is a
+/// program (`is_program`), both are a UsageError, and so is an input that there is not.
+std::vector<intarsia::Argument> with_shapes(std::vector<intarsia::Argument> inputs,
+                                            const std::vector<GivenShape>& shapes, size_t number,
+                                            const InputOptions& options, bool is_program);
+
+/// Returns a function's inputs with shapes. Throws what a run at these shapes throws, too, unless some are in
+/// files, which are not read yet.
 std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
                                           const intarsia::Function& function,
                                           const std::vector<GivenShape>& shapes, size_t number,

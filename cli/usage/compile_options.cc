@@ -48,7 +48,7 @@ void add_common_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("--shape", options.shapes,
                   "Shape of an input: numbers, and for sizes that stay open until a run names (N), ?, ranges "
                   "(1..32) or sizes to be fastest at (1,8,32); what no shape mentions stays open, or becomes "
-                  "1 on devices of plug-ins and OpenVINO")
+                  "1 on a device whose plug-in takes numbers only")
       ->type_name("INPUT=1x3x224x224")
       ->allow_extra_args(false);
 }

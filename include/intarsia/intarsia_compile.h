@@ -40,7 +40,7 @@ typedef struct intarsia_compile_request {
   intarsia_strings backends; /* names in order of preference; empty: all, in the order of intarsia_backends */
   /* "INPUT=1x3x224x224". A size that stays open until a run is a name ("N", without the letter x), "?" (the
    * model's name), a range ("1..32"), a list of sizes to be fastest at ("1,8,32"), or both ("1..32:1,8").
-   * Sizes that no shape mentions stay open; they become 1 if a device of a plug-in or of OpenVINO is named.
+   * Sizes that no shape mentions stay open; they become 1 if a device is named whose plug-in takes numbers only.
    */
   intarsia_strings shapes;
   /* Placement of the nodes whose name matches GLOB: "GLOB=BACKEND@SLOT", or "GLOB=@SLOT" for any backend
@@ -171,7 +171,8 @@ typedef struct intarsia_check_request {
   const intarsia_tensor* inputs; /* input_count inputs; all others are filled */
   size_t input_count;
   const intarsia_compile_request*
-      compile;                      /* options to compile a model with (its paths are ignored); may be NULL */
+      compile; /* options to compile a model with (its paths are ignored); may be NULL. For a program only its
+                * threads, and shapes of numbers at which inputs that are not given are filled */
   const intarsia_binding* bindings; /* binding_count bindings of slots */
   size_t binding_count;
   /* Whether (not 0) to look for the first node whose value is wrong after a mismatch, by compiling parts of

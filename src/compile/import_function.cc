@@ -77,14 +77,20 @@ std::string unknown_symbol(const std::string& symbol, const std::vector<OpenSize
   return message + fmt::format("there are: {}", fmt::join(names, ", "));
 }
 
-/// Checks whether the user names a device that only takes numbers for sizes: one of a plug-in or a framework.
+/// Checks whether the user names a device for which no backend takes sizes that are open.
 bool wants_numbers(const FunctionImport& import) {
-  constexpr std::string_view takes_open_sizes[] = {"cpu", "sim", "opencl", "cuda"};
-  return std::ranges::any_of(import.problem.slots, [&](const DeviceSlot& slot) {
-    return std::ranges::find(takes_open_sizes, slot.kind) == std::end(takes_open_sizes) &&
-           std::ranges::find(import.request.automatic, slot.device, &CandidateDevice::name) ==
-               import.request.automatic.end();
-  });
+  const PlanningProblem& problem = import.problem;
+  const auto takes_open_sizes = [&](uint32_t slot) {
+    return std::ranges::any_of(problem.targets, [&](const PlacementTarget& target) {
+      return target.slot == slot && target.backend->info().takes_open_sizes;
+    });
+  };
+  for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
+    const bool is_named = std::ranges::find(import.request.automatic, problem.slots[slot].device,
+                                            &CandidateDevice::name) == import.request.automatic.end();
+    if (is_named && !takes_open_sizes(slot)) return true;
+  }
+  return false;
 }
 
 }  // namespace

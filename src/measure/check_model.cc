@@ -58,8 +58,10 @@ Result<const fbs::FunctionT*> only_function(const LoadedProgram& program) {
   return functions[0].get();
 }
 
-/// Gathers the function's inputs: those given, and the others filled. Describes them in `notes`.
+/// Gathers the function's inputs: those given, and the others filled, at `shapes` if there are any.
+/// Describes them in `notes`.
 Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, const CheckRequest& request,
+                                              const std::map<std::string, RequestedShape>& shapes,
                                               std::vector<CheckedInput>& notes) {
   for (const NamedValue& given : request.inputs) {
     const bool known = std::ranges::any_of(
@@ -69,12 +71,19 @@ Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, co
     for (uint32_t id : function.inputs) names.push_back(function.values[id]->name);
     return fail("no input '{}'; there are: {}", given.name, fmt::join(names, ", "));
   }
-  std::vector<NamedValue> inputs;
+  std::vector<NamedValue> inputs, at_shapes;
+  if (!shapes.empty())
+    at_shapes = TRY(fill_inputs(function, TRY(sizes_of_shapes(function, request.inputs, shapes))));
   for (uint32_t id : function.inputs) {
     const fbs::ValueT& value = *function.values[id];
     const auto given = std::ranges::find(request.inputs, value.name, &NamedValue::name);
     const bool filled = given == request.inputs.end();
-    inputs.push_back({value.name, filled ? TRY(fill_input(value, inputs.size())) : given->tensor});
+    if (!filled)
+      inputs.push_back(*given);
+    else if (!at_shapes.empty())
+      inputs.push_back(at_shapes[inputs.size()]);
+    else
+      inputs.push_back({value.name, TRY(fill_input(value, inputs.size()))});
     const Tensor& tensor = inputs.back().tensor;
     notes.push_back({value.name, std::string(dtype_name(tensor.dtype())), tensor.shape(), filled});
   }
@@ -239,7 +248,8 @@ Status check_plans(Comparison& comparison, CheckResult& result) {
 }
 
 /// Notes the open sizes of the inputs, and chooses others to compare at.
-Status choose_sizes(const fbs::FunctionT& function, Comparison& comparison, CheckResult& result) {
+Status choose_sizes(const fbs::FunctionT& function, bool has_shapes, Comparison& comparison,
+                    CheckResult& result) {
   if (function.symbols.empty()) return {};
   const auto note = [&](const SizesToCheck& one) {
     CheckedSizes& checked = result.sizes.emplace_back();
@@ -249,7 +259,8 @@ Status choose_sizes(const fbs::FunctionT& function, Comparison& comparison, Chec
   };
   const std::vector<int64_t> first = TRY(sizes_of_inputs(function, comparison.inputs));
   note({first});
-  if (!comparison.request.inputs.empty() || !comparison.request.several_sizes) return {};
+  const bool is_given = !comparison.request.inputs.empty() || has_shapes;
+  if (is_given || !comparison.request.several_sizes) return {};
   for (SizesToCheck& one : choose_sizes_to_check(function, first)) {
     note(one);
     if (one.why_not.empty()) comparison.others.push_back({std::move(one.sizes), result.sizes.size() - 1});
@@ -305,11 +316,13 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   if (is_program) TRY(with_context(verify_constants(program->file()), "{}", request.path));
   const fbs::FunctionT& function = *TRY(with_context(only_function(*program), "{}", request.path));
   result.function = function.name;
+  const std::map<std::string, RequestedShape> shapes =
+      is_program ? request.compile.shapes : std::map<std::string, RequestedShape>();
   const std::vector<NamedValue> inputs =
-      TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
+      TRY(with_context(gather_inputs(function, request, shapes, result.inputs), "{}", request.path));
   result.shapes = request_shapes(function, result.inputs);
   Comparison comparison{request, tools, program, inputs};
-  TRY(with_context(choose_sizes(function, comparison, result), "{}", request.path));
+  TRY(with_context(choose_sizes(function, !shapes.empty(), comparison, result), "{}", request.path));
   TRY(check_plans(comparison, result));
   return result;
 }

@@ -33,7 +33,8 @@ struct Oracle {
 struct CheckRequest {
   std::string path;        // model, which is compiled first, or program
   std::string model_path;  // model that a program is compared with; empty: the one it was compiled from
-  CompileRequest compile;  // options to compile a model with; its paths are ignored
+  CompileRequest compile;  // options to compile a model with; its paths are ignored. Shapes of a program
+                           // are numbers, at which inputs that are not given are filled
   std::vector<NamedValue> inputs;  // given inputs; others are filled (fill_tensor)
   Tolerance tolerance;
   BindOptions bind;

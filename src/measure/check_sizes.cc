@@ -28,6 +28,36 @@ int64_t odd_size(const fbs::SymbolT& symbol) {
   return size - 1 >= min_of(symbol) ? size - 1 : size;
 }
 
+/// Returns the size that the program was measured with.
+int64_t tuned_size(const fbs::SymbolT& symbol) {
+  return symbol.tuned.empty() ? nearest(symbol, 1) : static_cast<int64_t>(symbol.tuned[0]);
+}
+
+/// Returns the open sizes that the shapes of inputs tell, by symbol; -1 for those that they do not tell.
+Result<std::vector<int64_t>> tell_sizes(const fbs::FunctionT& function,
+                                        const std::map<std::string, Shape>& shapes) {
+  SizeBinder binder(function);
+  binder.start();
+  for (uint32_t id : function.inputs) {
+    const fbs::ValueT& value = *function.values[id];
+    const auto given = shapes.find(value.name);
+    if (given != shapes.end() && given->second.size() == value.dims.size())
+      TRY(binder.tell(value, given->second));
+  }
+  const OpenSizes told = binder.sizes();
+  return std::vector<int64_t>(told.sizes.begin(), told.sizes.end());
+}
+
+/// Returns the shape, all of whose sizes must be numbers.
+Result<Shape> numbers_of(const RequestedShape& requested) {
+  Shape shape;
+  for (const RequestedSize& size : requested.sizes) {
+    if (!size.number) return fail("a program is compared at one shape; want numbers, as in 4x3");
+    shape.push_back(*size.number);
+  }
+  return shape;
+}
+
 bool has_end(const fbs::SymbolT& symbol) { return max_of(symbol) < SizeRange::limit; }
 
 /// Returns the bytes of all values of one side; 0 for those whose shape is not known.
@@ -81,16 +111,33 @@ std::vector<SizesToCheck> choose_ends(const fbs::FunctionT& function, const std:
 
 Result<std::vector<int64_t>> sizes_of_inputs(const fbs::FunctionT& function,
                                              const std::vector<NamedValue>& inputs) {
-  SizeBinder binder(function);
-  binder.start();
+  std::map<std::string, Shape> shapes;
+  for (const NamedValue& input : inputs) shapes[input.name] = input.tensor.shape();
+  return tell_sizes(function, shapes);
+}
+
+Result<std::vector<int64_t>> sizes_of_shapes(const fbs::FunctionT& function,
+                                             const std::vector<NamedValue>& inputs,
+                                             const std::map<std::string, RequestedShape>& shapes) {
+  std::map<std::string, Shape> given;
+  for (const NamedValue& input : inputs) given[input.name] = input.tensor.shape();
+  for (const auto& [name, requested] : shapes) {
+    const auto is_it = [&](uint32_t id) { return function.values[id]->name == name; };
+    if (std::ranges::none_of(function.inputs, is_it)) return fail("--shape {}: no input has this name", name);
+    if (given.contains(name)) return fail("--shape {}: its values are given, too", name);
+    given[name] = TRY(with_context(numbers_of(requested), "--shape {}", name));
+  }
+  std::vector<int64_t> sizes = TRY(tell_sizes(function, given));
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] < 0) sizes[i] = tuned_size(*function.symbols[i]);
   for (uint32_t id : function.inputs) {
     const fbs::ValueT& value = *function.values[id];
-    const auto given = std::ranges::find(inputs, value.name, &NamedValue::name);
-    if (given == inputs.end() || given->tensor.shape().size() != value.dims.size()) continue;
-    TRY(binder.tell(value, given->tensor.shape()));
+    const Shape shape = TRY(shape_at(function, value, sizes));
+    if (const auto want = given.find(value.name); shapes.contains(value.name) && want->second != shape)
+      return fail("--shape {}: {}, but with these sizes the input is {}", value.name,
+                  print_shape(want->second), print_shape(shape));
   }
-  const OpenSizes told = binder.sizes();
-  return std::vector<int64_t>(told.sizes.begin(), told.sizes.end());
+  return sizes;
 }
 
 std::vector<SizesToCheck> choose_sizes_to_check(const fbs::FunctionT& function,

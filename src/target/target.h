@@ -125,6 +125,8 @@ struct TargetInfo {
   bool is_plugin = false;
   /// Whether some of its nodes move only together (Target::groups).
   bool has_groups = false;
+  /// Whether its regions on devices of its own take sizes that are open.
+  bool takes_open_sizes = true;
   /// Whether its devices work in host memory.
   bool is_on_host = false;
   size_t alignment = 64;                     // alignment of values in its devices' memory: a power of 2

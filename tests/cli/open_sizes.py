@@ -172,6 +172,16 @@ def test_a_run_at_a_shape(words, tmp_path):
     assert "--shape bias=2x3: the file of -i says the shape of 'bias'; give one of them" in message
 
 
+def test_a_check_at_a_shape(words, tmp_path):
+    report = call_json("check", words, "--shape", "ids=4x7", "--shape", "bias=4x8")
+    assert report["ok"] and [one["sizes"] for one in report["sizes"]] == [{"batch": 4, "seq": 7}]
+    assert {one["name"]: one["shape"] for one in report["inputs"]}["mask"] == [4, 7]
+    ids = tmp_path / "ids.npy"
+    np.save(ids, np.ones((2, 4), np.float32))
+    report = call_json("check", words, "-i", f"ids={ids}", "--shape", "bias=2x5")
+    assert report["ok"] and report["sizes"][0]["sizes"] == {"batch": 2, "seq": 4}
+
+
 def test_files_of_a_folder_beside_a_shape(words, tmp_path):
     for length in (2, 3):
         np.save(tmp_path / f"{length}.npy", np.ones((5, length), np.float32))
@@ -181,7 +191,7 @@ def test_files_of_a_folder_beside_a_shape(words, tmp_path):
     assert "3.npy" in message and "has shape 5x2, want size 3 on axis 1: it is seq" in message
 
 
-@pytest.mark.parametrize("command", ["run", "bench"])
+@pytest.mark.parametrize("command", ["run", "bench", "check"])
 def test_shapes_that_a_program_cannot_have(words, command):
     def refused(*shapes):
         options = [part for shape in shapes for part in ("--shape", shape)]
@@ -199,6 +209,14 @@ def test_shapes_that_a_program_cannot_have(words, command):
     assert "'batch' is 9, want 1 to 8" in refused("ids=9x7")
     assert "has rank 3 (shape 4x7x1), want rank 2" in refused("ids=4x7x1")
     assert "has shape 4x2, want ?x1" in refused("one=4x2")
+
+
+def test_frames_of_a_shape(words):
+    shapes = ("--shape", "ids=4x7", "--shape", "mask=4x7", "--shape", "one=4x1", "--shape", "bias=4x8")
+    report = call_json("run", words, "--pipeline", *shapes, "--runs", 3)
+    assert report["outputs"][0]["shape"] == [4, 8]
+    message = error_of("run", words, "--pipeline", "--shape", "ids=1..8x7", status=2)
+    assert "a compiled program runs at one shape; want numbers" in message
 
 
 def test_bench_at_shapes(words):

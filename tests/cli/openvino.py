@@ -67,6 +67,17 @@ def test_its_devices_are_devices(tmp_path):
     assert call_json("check", program, "--against", "reference")["ok"]
 
 
+def test_its_devices_take_sizes_that_are_open(tmp_path):
+    nodes = [helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], op) for i, op in enumerate(["Exp", "Sigmoid", "Neg"])]
+    v0, v3 = ((name, TensorProto.FLOAT, ["batch", "length", 4]) for name in ("v0", "v3"))
+    model = save(tmp_path / "m.onnx", nodes, [v0], [v3])
+    program = tmp_path / "m.so"
+    pins = ("--pin", "Sigmoid=openvino@openvino:CPU", "--pin", "Neg=halide@cpu")
+    report = call_json("compile", model, "-o", program, "-d", "cpu,openvino:CPU", *pins)
+    assert "openvino@openvino:CPU" in [region["target"] for region in report["regions"]]
+    assert call_json("check", program, "--against", "reference")["ok"]  # at 1, 2 and 7
+
+
 def test_a_device_that_it_does_not_have(tmp_path):
     model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
     pin = ("--pin", "*=openvino@openvino:NPU.7")

@@ -103,15 +103,27 @@ def test_regions_of_open_sizes_run_on_it(tmp_path, monkeypatch, devices, layouts
         session.run({"v0": np.zeros((9, 3, 2), np.float32)})
 
 
+def test_what_no_shape_mentions_stays_open_on_it(tmp_path):
+    intarsia.load_plugin(PLUGINS / "libtest_plugin_open_sizes.so")
+    model = save_chain(tmp_path / "m.onnx", ["batch", 3, "length"])
+    compiled = intarsia.compile(model, devices=["cpu", "npu=open_npu:0"], tune="off", fallback="none")
+    assert any(region["target"] == "open_npu@npu" for region in compiled.report["regions"])
+    compiled.save(tmp_path / "p.so")
+    session = intarsia.load(tmp_path / "p.so").bind()
+    for batch, length in [(1, 5), (3, 2)]:
+        x = np.full((batch, 3, length), -3, np.float32)
+        np.testing.assert_allclose(session.run({"v0": x})["v7"], np.exp(np.exp(np.exp(x))), rtol=1e-4)
+
+
 def test_a_device_that_takes_no_open_sizes_gets_nodes_of_fixed_ones_alone(tmp_path):
     intarsia.load_plugin(PLUGINS / "libtest_plugin_good.so")
     options = {"devices": ["cpu", "npu=test_npu:0"], "tune": "off", "dry_run": True}
     model = save_chain(tmp_path / "m.onnx", ["batch", 3])
     targets = [
         {region["target"] for region in intarsia.compile(model, shapes=shapes, **options).report["regions"]}
-        for shapes in ({"v0": (None, 3)}, {"v0": (2, 3)})
+        for shapes in ({"v0": (None, 3)}, {"v0": (2, 3)}, {})
     ]
-    assert "test_npu@npu" not in targets[0] and "test_npu@npu" in targets[1]
+    assert ["test_npu@npu" in of for of in targets] == [False, True, True]  # what no shape mentions becomes 1
 
 
 def test_errors():

@@ -223,7 +223,8 @@ bool is_supported_dtype(DType dtype) {
 int64_t evaluate(const Dim& size, int64_t open_size) {
   std::map<std::string, Dim> values;
   for (const std::string& symbol : size.symbols()) values[symbol] = open_size;
-  return size.substitute(values).number();
+  const Dim value = size.substitute(values);
+  return value.is_number() ? value.number() : 0;
 }
 
 Shape typical_shape(const SymbolicShape& sizes) {

@@ -149,8 +149,8 @@ def compile(
         machine, of which the plan uses those that pay off; empty: "cpu", or for throughput all cores of this
         process, each (or each `threads` of them) a separate executor.
     backends: names in order of preference; empty: all.
-    shapes: {input: sizes} for inputs whose sizes the model leaves open; they stay open otherwise (on devices of
-        plug-ins and OpenVINO they become 1). A size is a number; None if it stays open until a run; or, of an
+    shapes: {input: sizes} for inputs whose sizes the model leaves open; they stay open otherwise (on a device
+        whose plug-in takes numbers only they become 1). A size is a number; None if it stays open until a run; or, of an
         open one, its name ("N"), range ("1..32"), or sizes to be fastest at ("1,8,32").
     pins: {node name pattern: "backend@slot"}.
     fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
