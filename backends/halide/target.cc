@@ -128,9 +128,6 @@ class HalideTarget : public Target {
     if (const std::string size = find_data_size(node); !size.empty())
       return Support::refused(fmt::format("the size '{}' depends on data, and '{}' takes memory before a run",
                                           size, device.name));
-    const auto ends_early = [](const Node& one) { return op_of(one) == CoreOp::sequence_mask; };
-    if (std::ranges::any_of(open->nodes, ends_early))
-      return Support::refused("open sizes on a device: sequences that end early (sequence_lens)");
     return supports_types(*open, device);
   }
 

@@ -225,7 +225,7 @@ void add_run_command(CLI::App& app) {
     const std::optional<Runnable> runnable =
         options->path.empty() ? std::nullopt : std::make_optional<Runnable>(*options);
     run_pipeline({options->pipeline, runnable ? runnable->program() : "", options->path, options->function,
-                  options->folder, options->trace, options->html, options->inputs,
-                  shapes_to_run_at(*options), options->runs, options->rate, options->json, options->verbosity == Verbosity::quiet});
+                  options->folder, options->trace, options->html, options->inputs, shapes_to_run_at(*options),
+                  options->runs, options->rate, options->json, options->verbosity == Verbosity::quiet});
   });
 }

@@ -14,8 +14,8 @@ struct RunPipelineOptions {
   std::string folder, trace, html;
   InputOptions inputs;
   std::vector<GivenShape> shapes;  // shapes of inputs without a file
-  int frames = 0;   // frames to run; 0: as many as the inputs have, or one
-  double rate = 0;  // frames pushed per second; 0: as fast as they are taken
+  int frames = 0;                  // frames to run; 0: as many as the inputs have, or one
+  double rate = 0;                 // frames pushed per second; 0: as fast as they are taken
   bool json = false;
   bool is_quiet = false;  // print only outputs that are not in files
 };

@@ -149,8 +149,7 @@ std::vector<intarsia::Argument> inputs_at(const intarsia::Program& program,
                                           const intarsia::Function& function,
                                           const std::vector<GivenShape>& shapes, size_t number,
                                           const InputOptions& options, bool is_program) {
-  std::vector<intarsia::Argument> inputs =
-      with_shapes(function.inputs, shapes, number, options, is_program);
+  std::vector<intarsia::Argument> inputs = with_shapes(function.inputs, shapes, number, options, is_program);
   if (!shapes.empty() && options.texts.empty()) check_run(program, function, inputs);
   return inputs;
 }

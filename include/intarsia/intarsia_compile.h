@@ -40,7 +40,8 @@ typedef struct intarsia_compile_request {
   intarsia_strings backends; /* names in order of preference; empty: all, in the order of intarsia_backends */
   /* "INPUT=1x3x224x224". A size that stays open until a run is a name ("N", without the letter x), "?" (the
    * model's name), a range ("1..32"), a list of sizes to be fastest at ("1,8,32"), or both ("1..32:1,8").
-   * Sizes that no shape mentions stay open; they become 1 if a device is named whose plug-in takes numbers only.
+   * Sizes that no shape mentions stay open; they become 1 if a device is named whose plug-in takes numbers
+   * only.
    */
   intarsia_strings shapes;
   /* Placement of the nodes whose name matches GLOB: "GLOB=BACKEND@SLOT", or "GLOB=@SLOT" for any backend

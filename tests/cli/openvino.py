@@ -68,7 +68,9 @@ def test_its_devices_are_devices(tmp_path):
 
 
 def test_its_devices_take_sizes_that_are_open(tmp_path):
-    nodes = [helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], op) for i, op in enumerate(["Exp", "Sigmoid", "Neg"])]
+    nodes = [
+        helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], op) for i, op in enumerate(["Exp", "Sigmoid", "Neg"])
+    ]
     v0, v3 = ((name, TensorProto.FLOAT, ["batch", "length", 4]) for name in ("v0", "v3"))
     model = save(tmp_path / "m.onnx", nodes, [v0], [v3])
     program = tmp_path / "m.so"

@@ -90,8 +90,18 @@ class RecurrenceBuilder {
 
   void set_state(Expr state) {
     if (attributes_of<RecurrenceAttributes>(node_).masked)
-      state = Halide::select(element(node_.inputs.size() - 1, {n_}), state, before(state_, unit()));
+      state = choose(element(node_.inputs.size() - 1, {n_}), state, before(state_, unit()));
     out_(b_.output_vars({state_, n_, block_, lane_})) = state;
+  }
+
+  /// Returns the new or the old state. On a device by their bits: where a select takes the old one Halide
+  /// skips the sums, and compilers of OpenCL C may make any value of what is not written, also after the
+  /// select.
+  Expr choose(const Expr& is_new, const Expr& state, const Expr& old) const {
+    if (b_.mapping() == Mapping::loops) return Halide::select(is_new, state, old);
+    const auto bits = [](const Expr& of) { return Halide::reinterpret<uint32_t>(of); };
+    const Expr none = Halide::cast<uint32_t>(0), mask = Halide::select(is_new, ~none, none);
+    return Halide::reinterpret<float>((bits(state) & mask) | (bits(old) & ~mask));
   }
 
   static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }

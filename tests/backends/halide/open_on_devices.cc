@@ -50,9 +50,7 @@ TEST_P(OpenKernelsOnDevices, AgreeWithReferenceAtAllSizes) {
   for (size_t n = 0; n < open->nodes.size(); ++n) {
     const Support support =
         target->supports(of_program, NodeId(n), {"opencl", "opencl:0", {.has_f64 = true}});
-    const bool ends_early = std::string_view(GetParam().name).ends_with("SequencesThatEnd");
-    ASSERT_EQ(support.yes, !ends_early) << support.because;
-    if (ends_early) return;
+    ASSERT_TRUE(support.yes) << support.because;
   }
   const auto canonical = halide::canonicalize(*open);
   ASSERT_TRUE(canonical) << canonical.error().message;
