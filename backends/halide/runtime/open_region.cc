@@ -49,6 +49,7 @@ class RegionBinder {
     bound.inputs = TRY(bind_tensors(code_.inputs, region_.input_bytes));
     bound.outputs = TRY(bind_tensors(code_.outputs, region_.output_bytes));
     TRY(place_buffers());
+    region_.calls.reserve(code_.calls.size());
     for (size_t c = 0; c < code_.calls.size(); ++c)
       TRY(with_context(bind_call(code_.calls[c]), "kernel {} ({})", c, code_.calls[c].label));
     region_.device = code_.device;
@@ -111,6 +112,7 @@ class RegionBinder {
     to.index = place.index;
     to.offset = static_cast<uint64_t>(TRY(size_at(values_, place.offset)));
     to.type = argument.type;
+    to.dimensions.reserve(argument.extents.size());
     __int128 reach = 1;
     bool is_empty = false;
     for (size_t i = 0; i < argument.extents.size(); ++i) {
@@ -172,6 +174,8 @@ class RegionBinder {
     to.times = TRY(count_runs(call));
     if (to.times == 0) return {};
     std::vector<BufferPlan> arguments;
+    arguments.reserve(kernel.arguments.size());
+    to.buffers.reserve(kernel.arguments.size());
     for (size_t i = 0; i < kernel.arguments.size(); ++i) {
       const int64_t step = call.steps.empty() ? 0 : values_[call.steps[i]];
       if (!call.steps.empty()) to.steps.push_back(step);
