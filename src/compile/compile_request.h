@@ -84,7 +84,8 @@ struct TuningReport {
   std::string disabled_reason;  // why choices are analytic; empty if they are measured
   int measured = 0;             // variants of kernels timed by this compile
   int remembered = 0;           // variants whose times were known
-  int disturbed = 0;  // timed variants disturbed by other processes on their cores; their times are not kept
+  /// Timed variants, and prices of boundaries, disturbed by other processes on their cores; not kept.
+  int disturbed = 0;
   std::string warning;  // problem with the file of times
 };
 

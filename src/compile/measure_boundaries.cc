@@ -100,11 +100,13 @@ Status measure(RegionCompiler& compiler, const std::vector<uint32_t>& targets,
   const TurnTimes calls = TRY(time_turns(compiler, targets, few)),
                   transfers = TRY(time_turns(compiler, targets, many));
   constexpr double bytes = channels * (many - few) * sizeof(float);
+  const bool is_disturbed = calls.is_disturbed || transfers.is_disturbed;
+  if (is_disturbed) compiler.tuning().add_disturbed(targets.size());
   for (size_t t = 0; t < targets.size(); ++t) {
     const int64_t call = calls.nanoseconds[t], more = transfers.nanoseconds[t] - call;
     BoundaryPrice& price = prices[targets[t]];
     price = {call, static_cast<double>(std::max<int64_t>(more, 0)) / bytes};
-    if (calls.is_disturbed || transfers.is_disturbed) continue;
+    if (is_disturbed) continue;
     add_boundary(compiler.problem(), targets[t], compiler.request().threads, price,
                  *compiler.tuning().costs());
   }

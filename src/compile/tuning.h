@@ -25,6 +25,8 @@ class Tuning {
   int64_t probe();
   /// Checks whether time is left to measure.
   bool may_go_on() const { return disabled_reason_.empty() && tuner_.may_go_on(); }
+  /// Counts prices of boundaries that were measured while other processes took cores.
+  void add_disturbed(size_t prices) { tuner_.disturbed += static_cast<int>(prices); }
   /// Returns the counts for the report.
   TuningReport report() const;
 
