@@ -28,7 +28,7 @@ size_t count_shapes(const std::vector<GivenShape>& shapes);
 /// Returns the inputs with the shapes to fill them with in `tuned_shape`: the given ones, of each list the
 /// size of this number, or its last; sizes of other inputs follow where they are the same symbol. A file says
 /// the shape of its input: where the subject is a model, the given one is that of its compile; where it is a
-/// program (`is_program`), both are a UsageError, and so is an input that there is not.
+/// program (`is_program`), giving both is a UsageError, as is an unknown input.
 std::vector<intarsia::Argument> with_shapes(std::vector<intarsia::Argument> inputs,
                                             const std::vector<GivenShape>& shapes, size_t number,
                                             const InputOptions& options, bool is_program);
