@@ -207,7 +207,7 @@ void print_compile_report(const Json& report, bool is_verbose) {
   for (const Json& kernel : report["code_generation"]["given_up"])
     text += fmt::format("  warning   computed another way: {}\n", kernel.get<std::string>());
   const bool is_unsure = !report["plan"].is_null() && report["plan"]["unsure"].get<bool>();
-  if (is_unsure || tuning["disturbed"].get<int>() > 0)
+  if (is_unsure || tuning["disturbed"].get<int>() + tuning["disturbed_boundaries"].get<int>() > 0)
     text +=
         "  warning   this machine is busy: times may be off and are not kept; compile again when it is "
         "idle\n";

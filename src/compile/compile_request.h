@@ -81,12 +81,12 @@ struct CompileRequest {
 
 /// Outcome of choosing kernels by measurement.
 struct TuningReport {
-  std::string disabled_reason;  // why choices are analytic; empty if they are measured
-  int measured = 0;             // variants of kernels timed by this compile
-  int remembered = 0;           // variants whose times were known
-  /// Timed variants, and prices of boundaries, disturbed by other processes on their cores; not kept.
-  int disturbed = 0;
-  std::string warning;  // problem with the file of times
+  std::string disabled_reason;   // why choices are analytic; empty if they are measured
+  int measured = 0;              // variants of kernels timed by this compile
+  int remembered = 0;            // variants whose times were known
+  int disturbed = 0;             // variants timed while other processes took cores; their times are not kept
+  int disturbed_boundaries = 0;  // prices of boundaries measured while other processes took cores; not kept
+  std::string warning;           // problem with the file of times
 };
 
 /// Options for timing and comparing programs that are plans of one model.

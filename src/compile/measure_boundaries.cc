@@ -101,7 +101,7 @@ Status measure(RegionCompiler& compiler, const std::vector<uint32_t>& targets,
                   transfers = TRY(time_turns(compiler, targets, many));
   constexpr double bytes = channels * (many - few) * sizeof(float);
   const bool is_disturbed = calls.is_disturbed || transfers.is_disturbed;
-  if (is_disturbed) compiler.tuning().add_disturbed(targets.size());
+  if (is_disturbed) compiler.tuning().add_disturbed_boundaries(targets.size());
   for (size_t t = 0; t < targets.size(); ++t) {
     const int64_t call = calls.nanoseconds[t], more = transfers.nanoseconds[t] - call;
     BoundaryPrice& price = prices[targets[t]];

@@ -57,8 +57,8 @@ int64_t Tuning::probe() {
 }
 
 TuningReport Tuning::report() const {
-  return {disabled_reason_, tuner_.measured, tuner_.remembered, tuner_.disturbed,
-          costs_ ? costs_->warning() : ""};
+  return {disabled_reason_, tuner_.measured,       tuner_.remembered,
+          tuner_.disturbed, disturbed_boundaries_, costs_ ? costs_->warning() : ""};
 }
 
 }  // namespace intarsia

@@ -26,7 +26,7 @@ class Tuning {
   /// Checks whether time is left to measure.
   bool may_go_on() const { return disabled_reason_.empty() && tuner_.may_go_on(); }
   /// Counts prices of boundaries that were measured while other processes took cores.
-  void add_disturbed(size_t prices) { tuner_.disturbed += static_cast<int>(prices); }
+  void add_disturbed_boundaries(size_t prices) { disturbed_boundaries_ += static_cast<int>(prices); }
   /// Returns the counts for the report.
   TuningReport report() const;
 
@@ -38,6 +38,7 @@ class Tuning {
   std::optional<CostTable> costs_;
   std::optional<int64_t> probe_;
   Tuner tuner_;
+  int disturbed_boundaries_ = 0;
 };
 
 }  // namespace intarsia

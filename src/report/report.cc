@@ -221,6 +221,7 @@ Json tuning_json(const TuningReport& tuning) {
   return {{"measured", tuning.measured},
           {"remembered", tuning.remembered},
           {"disturbed", tuning.disturbed},
+          {"disturbed_boundaries", tuning.disturbed_boundaries},
           {"disabled_reason", tuning.disabled_reason.empty() ? Json(nullptr) : Json(tuning.disabled_reason)},
           {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
 }

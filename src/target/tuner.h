@@ -50,7 +50,7 @@ struct Tuner {
 
   int measured = 0;    // variants that this compile timed
   int remembered = 0;  // variants whose times were known
-  int disturbed = 0;   // measured variants, and prices of boundaries, while other processes took cores
+  int disturbed = 0;   // measured variants timed while other processes took cores
 };
 
 }  // namespace intarsia

@@ -49,6 +49,7 @@ def test_a_busy_machine_is_told_and_its_times_are_not_kept(model, tmp_path):
         assert WARNING in call("compile", *options).stdout
     assert busy["plan"]["unsure"]
     assert busy["tuning"]["disturbed"] == busy["tuning"]["measured"] > 0
+    assert busy["tuning"]["disturbed_boundaries"] > 0
 
     idle = call_json("compile", *options)
     assert idle["tuning"]["remembered"] == 0 and idle["tuning"]["measured"] == busy["tuning"]["measured"]

@@ -117,6 +117,7 @@ def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
         "measured": 0,
         "remembered": 0,
         "disturbed": 0,
+        "disturbed_boundaries": 0,
         "disabled_reason": "--tune off",
         "warning": None,
     }
