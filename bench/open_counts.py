@@ -15,8 +15,8 @@ import subprocess
 import sys
 
 from measuring import BIN, OUT, ROOT, json_of, processor, replace_section
+from open_graphs import Encoder
 from open_models import one_item
-from open_sizes import Encoder
 from report import MODELS, geometric_mean
 
 import onnx

@@ -16,102 +16,13 @@ import numpy as np
 import onnxruntime
 import openvino
 from measuring import BIN, OUT, json_of, processor, replace_section
+from open_graphs import LAYERS, WIDTH, Encoder
 
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 TITLE = "## Open sizes"
 SIZES = [(1, 1), (1, 7), (1, 16), (1, 33), (1, 64), (1, 128), (1, 197), (8, 16), (2, 128)]
 FIXED = [(1, 16), (1, 128)]
-WIDTH, HEADS, LAYERS, WORDS, POSITIONS = 768, 12, 4, 1000, 512
-
-
-class Encoder:
-    """Words and positions, a padding mask and layers of attention, in the operators that exporters write."""
-
-    def __init__(self, width: int = WIDTH, layers: int = LAYERS) -> None:
-        self.width, self.layers = width, layers
-        self.nodes: list = []
-        self.constants: dict[str, np.ndarray] = {}
-        self.random = np.random.default_rng(1)
-
-    def node(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
-        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
-        return output
-
-    def weights(self, name: str, *shape: int) -> str:
-        self.constants[name] = (self.random.standard_normal(shape) / np.sqrt(shape[0])).astype("float32")
-        return name
-
-    def number(self, name: str, value: object) -> str:
-        self.constants[name] = np.array(value, "float32" if isinstance(value, float) else "int64")
-        return name
-
-    def dense(self, name: str, x: str, rows: int, columns: int) -> str:
-        product = self.node("MatMul", [x, self.weights(f"{name}_w", rows, columns)], f"{name}_p")
-        return self.node("Add", [product, self.weights(f"{name}_b", columns)], f"{name}_y")
-
-    def norm(self, name: str, x: str, added: str) -> str:
-        total = self.node("Add", [x, added], f"{name}_sum")
-        scale, shift = self.weights(f"{name}_s", self.width), self.weights(f"{name}_t", self.width)
-        return self.node("LayerNormalization", [total, scale, shift], f"{name}_y")
-
-    def heads(self, name: str, x: str, order: list[int]) -> str:
-        split = self.node("Reshape", [self.dense(name, x, self.width, self.width), "split"], f"{name}_split")
-        return self.node("Transpose", [split], f"{name}_heads", perm=order)
-
-    def layer(self, name: str, x: str) -> str:
-        queries = self.heads(f"{name}_q", x, [0, 2, 1, 3])
-        keys = self.heads(f"{name}_k", x, [0, 2, 3, 1])
-        values = self.heads(f"{name}_v", x, [0, 2, 1, 3])
-        scores = self.node("MatMul", [queries, keys], f"{name}_scores")
-        scaled = self.node("Mul", [scores, "scale"], f"{name}_scaled")
-        masked = self.node("Add", [scaled, "penalty"], f"{name}_masked")
-        parts = self.node("Softmax", [masked], f"{name}_parts", axis=-1)
-        mixed = self.node("MatMul", [parts, values], f"{name}_mixed")
-        rows = self.node("Transpose", [mixed], f"{name}_rows", perm=[0, 2, 1, 3])
-        joined = self.node("Reshape", [rows, "merged"], f"{name}_joined")
-        x = self.norm(f"{name}_n", self.dense(f"{name}_o", joined, self.width, self.width), x)
-        wide = self.node("Gelu", [self.dense(f"{name}_u", x, self.width, 4 * self.width)], f"{name}_gelu")
-        return self.norm(f"{name}_m", self.dense(f"{name}_d", wide, 4 * self.width, self.width), x)
-
-    def model(self) -> onnx.ModelProto:
-        for name, value in {
-            "zero": [0],
-            "second": [1],
-            "middle": [1, 2],
-            "head_sizes": [HEADS, self.width // HEADS],
-            "width": [self.width],
-            "one": 1.0,
-            "low": -1e4,
-            "scale": 0.125,
-        }.items():
-            self.number(name, value)
-        self.node("Shape", ["ids"], "shape")
-        self.node("Concat", ["shape", "head_sizes"], "split", axis=0)
-        self.node("Concat", ["shape", "width"], "merged", axis=0)
-        self.node("Gather", ["shape", "second"], "length")
-        self.node("Gather", [self.weights("words", WORDS, self.width), "ids"], "word")
-        self.node(
-            "Slice", [self.weights("positions", POSITIONS, self.width), "zero", "length", "zero"], "position"
-        )
-        self.node("Unsqueeze", ["mask", "middle"], "mask4")
-        self.node("Cast", ["mask4"], "kept", to=TensorProto.FLOAT)
-        self.node("Sub", ["one", "kept"], "lost")
-        self.node("Mul", ["lost", "low"], "penalty")
-        x = self.node("Add", ["word", "position"], "x")
-        for number in range(self.layers):
-            x = self.layer(f"layer{number}", x)
-        self.node("Identity", [x], "y")
-        sizes = ["batch", "length"]
-        graph = helper.make_graph(
-            self.nodes,
-            "encoder",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, sizes) for name in ("ids", "mask")],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [*sizes, self.width])],
-            [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
-        )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
 def compile_program(model, name: str, shape: str) -> dict:

@@ -74,7 +74,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   print("fuse", [&] { return print_groups(layouts, groups); });
 
   // Kernels with equal text are equal.
-  std::vector<Call> calls = make_kernels(layouts, groups, isa, isa.is_offloaded() ? 1 : options.threads);
+  std::vector<Call> calls =
+      make_kernels(layouts, groups, isa, isa.is_offloaded() ? 1 : options.threads, typical_sizes(region));
   share_kernels(calls);
   print("make_kernels", [&] { return print_calls(layouts, calls); });
 

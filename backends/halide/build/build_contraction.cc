@@ -239,7 +239,9 @@ class ContractionBuilder {
     p.out = Func("out");
     p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, p.acc(from)));
     schedule_contraction(b_, p);
-    return b_.finish(p.out, seen_argument());
+    BuiltKernel built = b_.finish(p.out, seen_argument());
+    if (p.even_tiles) built.leave(*p.even_tiles);
+    return built;
   }
 
   Argument seen_argument() const {

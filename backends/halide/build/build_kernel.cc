@@ -130,12 +130,17 @@ int vector_factor(int64_t extent, int lanes) {
   return factor;
 }
 
+void BuiltKernel::leave(const EvenTiles& tiles) {
+  arguments.insert(arguments.end(), {tiles.first, tiles.count, tiles.tile});
+  even_tiles = tiles;
+}
+
 KernelBuilder::KernelBuilder(const Kernel& kernel, OuterLoops outer_loops)
     : kernel_(kernel),
       mapping_(choose_mapping(kernel)),
       outer_loops_(outer_loops),
       operands_(kernel.body.values.size()) {
-  for (size_t i = 0; i < kernel.symbols; ++i) symbols_.emplace_back(symbol_name(i));
+  for (size_t i = 0; i < kernel.symbols.size(); ++i) symbols_.emplace_back(symbol_name(i));
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Argument& argument = kernel.inputs[i];
     const size_t rank = argument.shape.size() + (isa().is_offloaded() ? 1 : 0);

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "backends/halide/build/even_tiles.h"
 #include "backends/halide/schedule/isa.h"
 #include "backends/halide/schedule/kernel.h"
 
@@ -23,6 +24,10 @@ struct BuiltKernel {
   Func output;
   std::vector<Halide::Argument> arguments;
   Argument output_argument;
+  std::optional<EvenTiles> even_tiles;  // what the code leaves to call_for_even_tiles()
+
+  /// Leaves the choice of tiles to call_for_even_tiles().
+  void leave(const EvenTiles& tiles);
 };
 
 /// Tensor whose element is found at an index with one expression per axis.

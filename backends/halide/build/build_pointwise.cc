@@ -34,7 +34,7 @@ class ItemSchedule {
     while (at_ > 0 && argument_.shape[order_[at_]] == 1) --at_;
     const Dim& extent = argument_.shape[order_[at_]];
     // OpenCL C has no vectors of what is read at places with divisions by open sizes.
-    const bool moves = b_.kernel().anchor != no_node && b_.kernel().symbols > 0;
+    const bool moves = b_.kernel().anchor != no_node && !b_.kernel().symbols.empty();
     const int factor = moves ? 1 : vector_factor(std::min(shape_[order_[at_]], most_), b_.lanes());
     if (!extent.is_number() && factor > 1) schedule(out, out.specialize(b_.size(extent) >= factor), factor);
     schedule(out, out, extent.is_number() ? factor : 1);

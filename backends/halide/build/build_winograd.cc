@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/schedule_contraction.h"
 #include "backends/halide/schedule/winograd.h"
 
 namespace intarsia::halide {
@@ -39,16 +40,23 @@ class WinogradBuilder {
   explicit WinogradBuilder(KernelBuilder& b)
       : b_(b),
         node_(b.anchor()),
-        out_(b.shape(node_.outputs[0])),
-        in_(b.shape(node_.inputs[0])),
+        out_(b.sizes(node_.outputs[0])),
+        in_(b.sizes(node_.inputs[0])),
+        depth_size_(in_[1].number()),
         winograd_(winograd_of(b.kernel().contraction().schedule.algorithm)),
         tile_(b.kernel().contraction().schedule.tile),
         outputs_(as_int(winograd_.outputs)),
         points_(as_int(winograd_.points())),
-        tiles_x_(winograd_.tiles(out_[3])),
-        tiles_y_(winograd_.tiles(out_[2])) {
-    const ContractionSizes sizes{.depth = in_[1], .pixels = {out_[2], out_[3]}};
-    block_rows_ = winograd_block_rows(sizes, b.kernel().contraction().schedule, b.kernel().threads);
+        is_open_(!out_[2].is_number() || !out_[3].is_number()),
+        tiles_x_(b.size(ceil_div(out_[3], outputs_))),
+        tiles_y_(b.size(ceil_div(out_[2], outputs_))) {
+    const ContractionSchedule& schedule = b.kernel().contraction().schedule;
+    const ContractionSizes sizes{.depth = depth_size_, .pixels = {typical(out_[2]), typical(out_[3])}};
+    const int64_t rows = winograd_block_rows(sizes, schedule, b.kernel().threads),
+                  all_rows = winograd_.tiles(sizes.pixels[0]);
+    is_one_block_ = rows == all_rows;
+    blocks_per_thread_ = all_rows / rows >= b.kernel().threads;
+    block_rows_ = is_open_ ? open_block_rows(schedule) : Expr(as_int(rows));
   }
 
   BuiltKernel build() {
@@ -57,21 +65,28 @@ class WinogradBuilder {
     multiply();
     transform_output();
     schedule();
-    return b_.finish(output_, panel_argument().symbolic());
+    return b_.finish(output_, panel_argument());
   }
 
  private:
+  /// Returns the rows of tiles of a block where the size of pictures is open.
+  Expr open_block_rows(const ContractionSchedule& schedule) const {
+    if (!schedule.threads_share_rows) return tiles_y_;
+    const int most = as_int(std::max<int64_t>(winograd_block_tiles(schedule.algorithm, depth_size_), 1));
+    return rows_of_equal_blocks(tiles_y_, most / tiles_x_, b_.kernel().threads);
+  }
+
   /// Pads the input and extends it to whole tiles.
   void pad() {
     const SymbolicShape pads = attributes_of<ConvAttributes>(node_).pads;
     Expr y = y_ - b_.size(pads[0]), x = x_ - b_.size(pads[1]);
-    Expr inside = y >= 0 && y < as_int(in_[2]) && x >= 0 && x < as_int(in_[3]);
-    Exprs at{n_, c_, Halide::clamp(y, 0, as_int(in_[2] - 1)), Halide::clamp(x, 0, as_int(in_[3] - 1))};
+    Expr inside = y >= 0 && y < b_.size(in_[2]) && x >= 0 && x < b_.size(in_[3]);
+    Exprs at{n_, c_, Halide::clamp(y, 0, b_.size(in_[2] - 1)), Halide::clamp(x, 0, b_.size(in_[3] - 1))};
     padded_(c_, x_, y_, n_) = Halide::select(inside, b_.operand(node_.inputs[0]).at(at), 0.0f);
   }
 
   void transform_input() {
-    Expr first_x = t_ % as_int(tiles_x_) * outputs_, first_y = t_ / as_int(tiles_x_) * outputs_;
+    Expr first_x = t_ % tiles_x_ * outputs_, first_y = t_ / tiles_x_ * outputs_;
     Exprs column, row;
     for (int i = 0; i < points_; ++i) column.push_back(padded_(c_, first_x + kx_, first_y + i, n_));
     columns_(c_, kx_, ky_, t_, n_) = transformed(winograd_.input, ky_, column);
@@ -80,7 +95,7 @@ class WinogradBuilder {
   }
 
   void multiply() {
-    depth_ = RDom(0, as_int(in_[1]), "r");
+    depth_ = RDom(0, as_int(depth_size_), "r");
     Exprs weight{0, co_, ky_, kx_, depth_, ci_};
     acc_(ci_, t_, kx_, ky_, co_, n_) = 0.0f;
     acc_(ci_, t_, kx_, ky_, co_, n_) +=
@@ -92,7 +107,7 @@ class WinogradBuilder {
     Exprs column, row;
     for (int i = 0; i < points_; ++i) column.push_back(products_(ci_, t_, kx_, i, co_, n_));
     rows_(ci_, kx_, dy_, t_, co_, n_) = transformed(winograd_.output, dy_, column);
-    Expr tile = y_ / outputs_ * as_int(tiles_x_) + x_ / outputs_;
+    Expr tile = y_ / outputs_ * tiles_x_ + x_ / outputs_;
     for (int i = 0; i < points_; ++i) row.push_back(rows_(ci_, i, y_ % outputs_, tile, co_, n_));
     Expr value = transformed(winograd_.output, x_ % outputs_, row);
     Exprs at{n_, co_ * as_int(tile_.panel) + ci_, y_, x_};
@@ -101,11 +116,11 @@ class WinogradBuilder {
 
   void schedule() {
     const int lanes = as_int(tile_.lanes), panel = as_int(tile_.panel);
-    const int block_tiles = as_int(block_rows_ * tiles_x_);
+    const Expr block_tiles = block_rows_ * tiles_x_;
     Var block("block"), rest("rest"), yt("yt"), yi("yi"), xt("xt"), xi("xi"), cv("cv"), cl("cl"), to("to"),
         ti("ti");
     output_.bound(ci_, 0, panel)
-        .split(y_, block, rest, as_int(block_rows_) * outputs_, TailStrategy::GuardWithIf)
+        .split(y_, block, rest, block_rows_ * outputs_, TailStrategy::GuardWithIf)
         .split(rest, yt, yi, outputs_, TailStrategy::GuardWithIf)
         .split(x_, xt, xi, outputs_, TailStrategy::GuardWithIf)
         .split(ci_, cv, cl, lanes)
@@ -119,9 +134,12 @@ class WinogradBuilder {
         .unroll(kx_)
         .unroll(dy_);
 
-    products_.compute_at(output_, co_).bound_extent(t_, block_tiles).bound_extent(ci_, panel);
+    products_.compute_at(output_, co_).bound_extent(ci_, panel);
+    if (!is_open_) products_.bound_extent(t_, block_tiles);
     products_.bound(kx_, 0, points_).bound(ky_, 0, points_);
-    products_.split(t_, to, ti, as_int(tile_.pixels), TailStrategy::ShiftInwards)
+    products_
+        .split(t_, to, ti, as_int(tile_.pixels),
+               is_open_ ? TailStrategy::RoundUp : TailStrategy::ShiftInwards)
         .reorder(ci_, ti, to, kx_, ky_)
         .vectorize(ci_, lanes)
         .unroll(ci_)
@@ -129,23 +147,20 @@ class WinogradBuilder {
     acc_.compute_at(products_, to).reorder(ci_, t_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     acc_.update().reorder(ci_, t_, depth_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     schedule_input(block, block_tiles);
-    if (b_.kernel().threads > 1)
-      output_.parallel(tiles_y_ / block_rows_ >= b_.kernel().threads ? block : co_);
+    if (b_.kernel().threads > 1) output_.parallel(blocks_per_thread_ ? block : co_);
   }
 
   /// Schedules the transform of the input. Where threads take panels, all of them transform it first, a row
   /// of tiles at a time.
-  void schedule_input(const Var& block, int block_tiles) {
-    const int lanes = vector_factor(in_[1], as_int(tile_.lanes));
-    const bool threads_share_panels = b_.kernel().threads > 1 && block_rows_ == tiles_y_;
+  void schedule_input(const Var& block, const Expr& block_tiles) {
+    const int lanes = vector_factor(depth_size_, as_int(tile_.lanes));
+    const bool threads_share_panels = b_.kernel().threads > 1 && is_one_block_;
     Var co("c_outer"), ci("c_inner"), row("tile_row"), column("tile_column");
-    input_.compute_at(output_, block)
-        .bound_extent(t_, block_tiles)
-        .bound(kx_, 0, points_)
-        .bound(ky_, 0, points_);
-    input_.bound(c_, 0, as_int(in_[1]))
+    input_.compute_at(output_, block).bound(kx_, 0, points_).bound(ky_, 0, points_);
+    if (!is_open_) input_.bound_extent(t_, block_tiles);
+    input_.bound(c_, 0, as_int(depth_size_))
         .split(c_, co, ci, lanes, TailStrategy::ShiftInwards)
-        .split(t_, row, column, as_int(tiles_x_))
+        .split(t_, row, column, tiles_x_, is_open_ ? TailStrategy::GuardWithIf : TailStrategy::Auto)
         .reorder(ci, kx_, ky_, co, column, row)
         .vectorize(ci)
         .unroll(kx_)
@@ -160,21 +175,25 @@ class WinogradBuilder {
   }
 
   /// Returns the output with its channel axis in panels, as the kernel's index space has it.
-  FixedArgument panel_argument() const {
-    const FixedArgument from = b_.fixed_output();
-    const int64_t panel = tile_.panel, step = from.strides[1];
+  Argument panel_argument() const {
+    const Argument& from = b_.output();
+    const int64_t panel = tile_.panel;
+    const Dim& step = from.strides[1];
     return {from.dtype,
-            {from.shape[0], from.shape[1] / panel, from.shape[2], from.shape[3], panel},
+            {from.shape[0], from.shape[1].number() / panel, from.shape[2], from.shape[3], panel},
             {from.strides[0], step * panel, from.strides[2], from.strides[3], step}};
   }
 
   KernelBuilder& b_;
   const Node& node_;
-  Shape out_, in_;
+  SymbolicShape out_, in_;
+  int64_t depth_size_;
   const Winograd& winograd_;
   ContractionTile tile_;
   int outputs_, points_;  // numbers of a tile along an axis
-  int64_t tiles_x_, tiles_y_, block_rows_ = 1;
+  bool is_open_;          // whether the size of pictures is open
+  Expr tiles_x_, tiles_y_, block_rows_;
+  bool is_one_block_ = false, blocks_per_thread_ = false;  // of typical pictures
 
   // Variables: channel, pixel, batch; place in the transform; tile; lane and panel of output channels; row in
   // a tile.

@@ -90,6 +90,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
+    if (built.even_tiles) call_for_even_tiles(module, function, *built.even_tiles);
     std::string object = TRY(make_object(module));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
@@ -109,9 +110,9 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
   Kernel plain = wanted;
   plain.isa.vector_bytes = 1;
   Result<EmittedKernel> other = fail("");
-  if (wanted.symbols > 0) other = compile_scheduled(wanted, wanted, checks, OuterLoops::apart);
+  if (!wanted.symbols.empty()) other = compile_scheduled(wanted, wanted, checks, OuterLoops::apart);
   if (!other) other = compile_scheduled(wanted, plain, checks);
-  if (!other && wanted.symbols > 0) other = compile_scheduled(wanted, plain, checks, OuterLoops::apart);
+  if (!other && !wanted.symbols.empty()) other = compile_scheduled(wanted, plain, checks, OuterLoops::apart);
   return other ? std::move(other) : std::move(made);
 }
 

@@ -137,30 +137,63 @@ class ContractionLoops {
  private:
   void schedule_open_rows() {
     const Expr rows = b_.size(p_.pixel_extents.back());
+    if (!p_.pack.defined()) return schedule_even_rows(rows);
     schedule_tiles(p_.out.specialize(rows >= as_int(p_.tile.pixels)), p_.tile.pixels);
     for (int64_t few = 2; few < p_.tile.pixels; ++few)
       schedule_few(p_.out.specialize(rows == as_int(few)), few);
     schedule_few(p_.out, 1);
   }
 
+  /// Schedules tiles of each size, of which a call uses one; with several threads, those of many rows apart.
+  void schedule_even_rows(const Expr& rows) {
+    const EvenTiles& even = p_.even_tiles.emplace(rows, p_.tile.pixels);
+    const int threads = worth_threads(p_) ? threads_of_rows_ : 1;
+    even.for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
+      if (threads > 1 && even.may_be_many(t))
+        schedule_even_tiles(out.specialize(even.count >= as_int(2 * threads * t)), t, threads);
+      schedule_even_tiles(out, t, 1);
+    });
+  }
+
+  /// Schedules tiles of `t` rows, which are a multiple of `t`, in blocks that `threads` threads take.
+  void schedule_even_tiles(Halide::Stage out, int64_t t, int threads) {
+    split_channels(out);
+    const Expr tiles = p_.even_tiles->count / as_int(t);
+    const int64_t most = std::max(p_.block_bytes / std::max<int64_t>(t * p_.depth_bytes, 1), int64_t{2});
+    const Expr blocks = Halide::max((tiles + as_int(most - 1)) / as_int(most), threads);
+    blocks_ = threads;
+    out.split(x_, rest_, xi_, as_int(t), TailStrategy::RoundUp)
+        .split(rest_, block_, xo_, (tiles + blocks - 1) / blocks, TailStrategy::ShiftInwards);
+    finish(out, {p_.ci, xi_, xo_});
+  }
+
+  /// Schedules tiles of each number of pixels of a row, of which a call uses one.
   void schedule_open_pictures() {
-    for (int64_t t : narrower_tiles(p_.tile.pixels))
-      schedule_tiles(t == 1 ? p_.out : p_.out.specialize(b_.size(p_.pixel_extents.back()) >= as_int(t)), t);
+    p_.even_tiles.emplace(b_.size(p_.pixel_extents.back()), p_.tile.pixels);
+    p_.even_tiles->for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
+      split_channels(out);
+      split_picture(out, t, TailStrategy::RoundUp, TailStrategy::GuardWithIf);
+    });
   }
 
   /// Schedules tiles of `t` rows, or pixels of a row.
   void schedule_tiles(Halide::Stage out, int64_t t) {
-    std::vector<VarOrRVar> order{p_.ci, xi_, xo_};
     split_channels(out);
-    if (rows_axis_ + 1 == p_.pixels.size()) {
-      split_rows(out, t);
-      for (size_t i = 0; i < rows_axis_; ++i) order.emplace_back(p_.pixels[i]);
-    } else {
-      out.split(x_, xo_, xi_, as_int(t), TailStrategy::ShiftInwards);
-      out.split(p_.pixels[rows_axis_], block_, rest_, picture_rows_of_block(), TailStrategy::ShiftInwards);
-      for (size_t i = p_.pixels.size() - 1; i-- > 0;)
-        order.emplace_back(i == rows_axis_ ? rest_ : p_.pixels[i]);
-    }
+    if (rows_axis_ + 1 < p_.pixels.size())
+      return split_picture(out, t, TailStrategy::ShiftInwards, TailStrategy::ShiftInwards);
+    split_rows(out, t);
+    std::vector<VarOrRVar> order{p_.ci, xi_, xo_};
+    for (size_t i = 0; i < rows_axis_; ++i) order.emplace_back(p_.pixels[i]);
+    finish(out, order);
+  }
+
+  /// Splits rows of pixels in tiles, and a picture in blocks of rows.
+  void split_picture(Halide::Stage out, int64_t t, TailStrategy of_tiles, TailStrategy of_blocks) {
+    out.split(x_, xo_, xi_, as_int(t), of_tiles)
+        .split(p_.pixels[rows_axis_], block_, rest_, picture_rows_of_block(), of_blocks);
+    std::vector<VarOrRVar> order{p_.ci, xi_, xo_};
+    for (size_t i = p_.pixels.size() - 1; i-- > 0;)
+      order.emplace_back(i == rows_axis_ ? rest_ : p_.pixels[i]);
     finish(out, order);
   }
 

@@ -220,11 +220,15 @@ bool is_supported_dtype(DType dtype) {
   }
 }
 
+int64_t evaluate(const Dim& size, const std::map<std::string, Dim>& open_sizes) {
+  const Dim value = size.substitute(open_sizes);
+  return value.is_number() ? value.number() : 0;
+}
+
 int64_t evaluate(const Dim& size, int64_t open_size) {
   std::map<std::string, Dim> values;
   for (const std::string& symbol : size.symbols()) values[symbol] = open_size;
-  const Dim value = size.substitute(values);
-  return value.is_number() ? value.number() : 0;
+  return evaluate(size, values);
 }
 
 Shape typical_shape(const SymbolicShape& sizes) {

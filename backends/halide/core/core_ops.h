@@ -162,8 +162,10 @@ inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(si
 
 /// Size of an open axis for which schedules are chosen; code is right for all sizes.
 inline constexpr int64_t typical_size = 128;
-/// Returns the number that an expression is where all open sizes are `open_size`; 0 where it divides by 0, as
-/// the size that a Reshape infers beside an empty axis does.
+/// Returns the number that an expression is with these open sizes; 0 where it divides by 0, as the size that
+/// a Reshape infers beside an empty axis does.
+int64_t evaluate(const Dim& size, const std::map<std::string, Dim>& open_sizes);
+/// Returns the number that it is where all open sizes are `open_size`.
 int64_t evaluate(const Dim& size, int64_t open_size);
 /// Returns the number for typical sizes; an axis that would be empty then has one element.
 inline int64_t typical(const Dim& size) {

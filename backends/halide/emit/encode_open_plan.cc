@@ -158,9 +158,9 @@ class OpenPlanEncoder {
     if (!is_new) return at->second;
     open::KernelT to;
     to.symbol = code.symbol;
-    to.symbols = static_cast<uint32_t>(kernel.symbols);
+    to.symbols = static_cast<uint32_t>(kernel.symbols.size());
     std::map<std::string, int64_t> symbols;
-    for (size_t i = 0; i < kernel.symbols; ++i) symbols[symbol_name(i)] = static_cast<int64_t>(i);
+    for (size_t i = 0; i < kernel.symbols.size(); ++i) symbols[symbol_name(i)] = static_cast<int64_t>(i);
     Sizes sizes(std::move(symbols), to.sizes);
     const auto add = [&](const Argument& argument) {
       open::ArgumentT made;

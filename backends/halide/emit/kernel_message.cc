@@ -207,7 +207,7 @@ msg::KernelT encode(const Kernel& kernel) {
   to.arguments.push_back(to_unique(encode(output)));
   to.in_place = to_number(in_place);
   to.threads = threads;
-  to.symbols = static_cast<uint32_t>(symbols);
+  to.symbols = symbols;
   std::visit(DetailsEncoder{to}, details);
   return to;
 }

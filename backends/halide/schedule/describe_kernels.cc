@@ -93,7 +93,7 @@ Shape weights_shape(const Layouts& layouts, const Call& call) {
 }
 
 KernelNote describe_kernel(const Layouts& layouts, const Call& call) {
-  const bool is_open = call.kernel.symbols > 0 || !call.times.is_number();
+  const bool is_open = !call.kernel.symbols.empty() || !call.times.is_number();
   const auto times = is_open ? 0 : static_cast<uint64_t>(call.times.number());
   const ValueType& output = layouts.graph.value(call.output).type;
   return {.nodes = list_sources(layouts.graph, call),

@@ -208,7 +208,7 @@ std::optional<size_t> Kernel::weights() const {
 std::string Kernel::text() const {
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details, symbols] = *this;
   std::string text = fmt::format("form {} threads {} {}\n", name_of(form), threads, isa_text(isa));
-  if (symbols > 0) text += fmt::format("open sizes {}\n", symbols);
+  if (!symbols.empty()) text += fmt::format("open sizes {}\n", fmt::join(symbols, ", "));
   text += std::visit(DetailsText(), details);
   if (in_place) text += fmt::format("in place of {}\n", *in_place);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -243,8 +243,12 @@ void Kernel::replace_sizes(const std::function<Dim(const Dim&)>& replace) {
 
 Kernel Kernel::with_typical_sizes() const {
   Kernel kernel = *this;
-  kernel.symbols = 0;
-  kernel.replace_sizes([](const Dim& size) { return Dim(typical(size)); });
+  std::map<std::string, Dim> numbers;
+  for (size_t i = 0; i < symbols.size(); ++i) numbers[symbol_name(i)] = symbols[i];
+  kernel.symbols.clear();
+  kernel.replace_sizes([&](const Dim& size) {
+    return size.is_number() ? size : Dim(std::max<int64_t>(evaluate(size, numbers), 1));
+  });
   return kernel;
 }
 
@@ -252,7 +256,7 @@ namespace {
 
 /// Numbers the open sizes of a kernel, so that kernels of equal sizes are equal whatever names the region
 /// has.
-void name_symbols(Call& call) {
+void name_symbols(Call& call, const TypicalSizes& typical) {
   std::map<std::string, Dim> names;
   call.kernel.replace_sizes([&](const Dim& size) {
     for (const std::string& symbol : size.symbols())
@@ -260,13 +264,16 @@ void name_symbols(Call& call) {
         call.symbols.push_back(symbol);
     return size.substitute(names);
   });
-  call.kernel.symbols = call.symbols.size();
+  for (const std::string& symbol : call.symbols) {
+    const auto known = typical.find(symbol);
+    call.kernel.symbols.push_back(known == typical.end() ? typical_size : known->second);
+  }
 }
 
 }  // namespace
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
-                               int threads) {
+                               int threads, const TypicalSizes& typical) {
   std::vector<Call> calls;
   for (const Group& group : groups) {
     const size_t first = calls.size();
@@ -279,7 +286,7 @@ std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>&
   }
   for (Call& call : calls) {
     call.kernel.isa = isa;
-    name_symbols(call);
+    name_symbols(call, typical);
   }
   return calls;
 }

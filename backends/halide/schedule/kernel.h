@@ -11,6 +11,7 @@
 #include "backends/halide/schedule/attention_schedule.h"
 #include "backends/halide/schedule/contraction_schedule.h"
 #include "backends/halide/schedule/isa.h"
+#include "backends/halide/schedule/typical_sizes.h"
 
 namespace intarsia::halide {
 
@@ -68,8 +69,8 @@ struct Kernel {
   Argument output;                 // output as the body has it
   std::optional<size_t> in_place;  // input that the output is written over; the same address
   int threads = 1;
-  KernelDetails details;  // details of its form
-  size_t symbols = 0;     // open sizes of its arguments: "s0", "s1", ... (symbol_name)
+  KernelDetails details;         // details of its form
+  std::vector<int64_t> symbols;  // typical numbers of its open sizes "s0", "s1", ... (symbol_name)
 
   /// Returns all of the above as text: kernels with equal text have equal code, and a change of any field
   /// changes the text.
@@ -138,9 +139,9 @@ struct Call {
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };
 
-/// Makes the calls of a region, in order.
+/// Makes the calls of a region, in order. Open sizes that `typical` lacks are typical_size.
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
-                               int threads);
+                               int threads, const TypicalSizes& typical = {});
 
 /// Prints a line "%y (conv1) = kernel of %x %w" for each call, with how often it is repeated, and its
 /// kernel's text.

@@ -27,7 +27,7 @@ std::vector<ArgumentForm> argument_forms(const Kernel& kernel, const Argument& o
 
 std::vector<OpenArgumentForm> open_argument_forms(const Kernel& kernel, const Argument& output) {
   std::map<std::string, int64_t> numbers;
-  for (size_t i = 0; i < kernel.symbols; ++i) numbers[symbol_name(i)] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < kernel.symbols.size(); ++i) numbers[symbol_name(i)] = static_cast<int64_t>(i);
   const auto to_postfixes = [&](const SymbolicShape& sizes) {
     std::vector<PostfixSize> postfixes;
     for (const Dim& size : sizes)
@@ -42,8 +42,8 @@ std::vector<OpenArgumentForm> open_argument_forms(const Kernel& kernel, const Ar
 }
 
 std::string symbol_ending(const Kernel& kernel, const Argument& output) {
-  return kernel.symbols > 0
-             ? symbol_ending(kernel.symbols, open_argument_forms(kernel, output), kernel.isa.device)
+  return !kernel.symbols.empty()
+             ? symbol_ending(kernel.symbols.size(), open_argument_forms(kernel, output), kernel.isa.device)
              : symbol_ending(argument_forms(kernel, output), kernel.isa.device);
 }
 

@@ -51,16 +51,20 @@ const Winograd& winograd_of(Algorithm algorithm) {
   return algorithm == Algorithm::winograd_2x2 ? two_by_two : four_by_four;
 }
 
-int64_t winograd_block_rows(const ContractionSizes& sizes, const ContractionSchedule& schedule, int threads) {
+int64_t winograd_block_tiles(Algorithm algorithm, int64_t depth) {
   constexpr int64_t cache_bytes = 512 * 1024;
+  const int64_t points = winograd_of(algorithm).points();
+  return cache_bytes / (points * points * depth * static_cast<int64_t>(sizeof(float)));
+}
+
+int64_t winograd_block_rows(const ContractionSizes& sizes, const ContractionSchedule& schedule, int threads) {
   const Winograd& winograd = winograd_of(schedule.algorithm);
   const int64_t tiles_y = winograd.tiles(sizes.pixels[0]), tiles_x = winograd.tiles(sizes.pixels[1]);
   if (!schedule.threads_share_rows) return tiles_y;
-  const auto row_bytes =
-      winograd.points() * winograd.points() * tiles_x * sizes.depth * static_cast<int64_t>(sizeof(float));
+  const int64_t most = winograd_block_tiles(schedule.algorithm, sizes.depth);
   int64_t rows = 1;
   for (int64_t r = 2; r <= tiles_y; ++r)
-    if (tiles_y % r == 0 && tiles_y / r % threads == 0 && r * row_bytes <= cache_bytes) rows = r;
+    if (tiles_y % r == 0 && tiles_y / r % threads == 0 && r * tiles_x <= most) rows = r;
   return rows;
 }
 

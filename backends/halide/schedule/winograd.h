@@ -29,6 +29,9 @@ const Winograd& winograd_of(ContractionSchedule::Algorithm algorithm);
 /// rows, so that each thread reads its own panels of the weights once.
 int64_t winograd_block_rows(const ContractionSizes& sizes, const ContractionSchedule& schedule, int threads);
 
+/// Returns the number of tiles whose transformed input of `depth` channels stays in the L2 cache.
+int64_t winograd_block_tiles(ContractionSchedule::Algorithm algorithm, int64_t depth);
+
 /// Transforms weights [outputs, inputs, 3, 3] (dense) to [outputs, inputs, points, points].
 Tensor winograd_weights(const Tensor& weights, const Winograd& algorithm);
 

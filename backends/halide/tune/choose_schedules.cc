@@ -63,8 +63,7 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
     variants.back().details = details;
   };
   if (kernel.form == Form::contraction) {
-    const bool direct_only =
-        of.symbols > 0 || options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
+    const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
     const ScheduleSpace space{kernel.weights().has_value(), direct_only, most, kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
@@ -124,7 +123,7 @@ namespace {
 
 /// Returns the kernel for open sizes that computes in the way that was chosen for typical ones.
 Kernel with_open_sizes(const Kernel& chosen, Kernel open) {
-  if (open.symbols == 0) return chosen;
+  if (open.symbols.empty()) return chosen;
   open.isa = chosen.isa;
   open.threads = chosen.threads;
   open.details = chosen.details;
@@ -156,7 +155,7 @@ Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOp
   std::vector<std::optional<Kernel>> plain;
   for (const Call& call : calls) {
     const Kernel kernel = call.kernel.with_typical_sizes();
-    auto [at, is_new] = numbers.try_emplace({kernel.text(), call.kernel.symbols > 0}, variants.size());
+    auto [at, is_new] = numbers.try_emplace({kernel.text(), !call.kernel.symbols.empty()}, variants.size());
     if (is_new) {
       variants.push_back(kernel_variants(call.kernel, options));
       plain.push_back(plain_variant(kernel));

@@ -196,7 +196,8 @@ TEST(HalideKernelText, DistinguishesEveryField) {
   changes.add("in_place", [](Kernel& k) { k.in_place = 0; });
   changes.add("another in_place", [](Kernel& k) { k.in_place = 1; });
   changes.add("threads", [](Kernel& k) { k.threads += 1; });
-  changes.add("symbols", [](Kernel& k) { k.symbols += 1; });
+  changes.add("symbols", [](Kernel& k) { k.symbols = {128}; });
+  changes.add("typical number of a symbol", [](Kernel& k) { k.symbols = {1}; });
   changes.add_argument("input", [](Kernel& k) -> halide::Argument& { return k.inputs[0]; });
   changes.add_argument("weights", [](Kernel& k) -> halide::Argument& { return k.inputs[1]; });
   changes.add_argument("output", [](Kernel& k) -> halide::Argument& { return k.output; });

@@ -3,7 +3,7 @@
 //
 // Covers: backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_kernel.cc
 // build_movement.cc build_pointwise.cc build_recurrence.cc build_reduction.cc build_resize.cc build_scan.cc
-// build_window.cc schedule_contraction.cc stage_input.cc
+// build_window.cc build_winograd.cc even_tiles.cc schedule_contraction.cc stage_input.cc
 // backends/halide/canonicalize/ canonicalize.cc canonicalize_contraction.cc canonicalize_movement.cc
 // canonicalize_recurrent.cc canonicalize_resize.cc canonicalize_window.cc rewriter.cc
 // backends/halide/core/ core_attributes.cc size_texts.cc

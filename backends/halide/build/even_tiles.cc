@@ -1,0 +1,66 @@
+#include "backends/halide/build/even_tiles.h"
+
+#include <algorithm>
+#include <map>
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::Expr;
+using Halide::Internal::Call;
+using Halide::Internal::LoweredArgument;
+using Halide::Internal::LoweredFunc;
+using Halide::Internal::Stmt;
+using Halide::Internal::Variable;
+
+/// Returns the calls of `part`, which covers a part of the axis: first the one with the larger tiles, then
+/// the one with the smaller tiles, if there are any.
+Stmt call_for_both(const LoweredFunc& part, const EvenTiles& tiles) {
+  using namespace Halide::Internal;
+  const Expr extent = tiles.extent, most = static_cast<int>(tiles.most);
+  const Expr count = Halide::max((extent + most - 1) / most, 1), larger = (extent + count - 1) / count;
+  const Expr in_larger = (extent - count * (larger - 1)) * larger;
+  const Expr call_number = Variable::make(Halide::Int(32), "call_number"), is_first = call_number == 0;
+  const Expr elements = Halide::select(is_first, in_larger, extent - in_larger);
+  const std::map<std::string, Expr> parameters{{tiles.first.name(), Halide::select(is_first, 0, in_larger)},
+                                               {tiles.count.name(), elements},
+                                               {tiles.tile.name(), larger - call_number}};
+  std::vector<Expr> passed;
+  for (const LoweredArgument& argument : part.args) {
+    if (const auto known = parameters.find(argument.name); known != parameters.end())
+      passed.push_back(known->second);
+    else if (argument.is_buffer())
+      passed.push_back(Variable::make(Halide::type_of<halide_buffer_t*>(), argument.name + ".buffer"));
+    else
+      passed.push_back(Variable::make(argument.type, argument.name));
+  }
+  const Expr call = Call::make(Halide::Int(32), part.name, passed, Call::Extern);
+  const Expr error = Variable::make(Halide::Int(32), "error");
+  const Stmt checked = LetStmt::make("error", call, AssertStmt::make(error == 0, error));
+  return For::make("call_number", 0, 2, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None,
+                   IfThenElse::make(elements > 0, checked));
+}
+
+}  // namespace
+
+void EvenTiles::for_each(Halide::Func out, const Halide::Var& axis,
+                         const std::function<void(Halide::Stage, int64_t)>& schedule) const {
+  out.bound(axis, first, count);
+  for (int64_t size = most; size > 1; --size) schedule(out.specialize(tile == static_cast<int>(size)), size);
+  schedule(out, 1);
+}
+
+void call_for_even_tiles(Halide::Module& module, const std::string& kernel, const EvenTiles& tiles) {
+  LoweredFunc& part = *std::ranges::find(module.functions(), kernel, &LoweredFunc::name);
+  LoweredFunc all = part;
+  part.name = kernel + "_part";
+  part.linkage = Halide::LinkageType::Internal;
+  std::erase_if(all.args, [&](const LoweredArgument& argument) {
+    return argument.name == tiles.first.name() || argument.name == tiles.count.name() ||
+           argument.name == tiles.tile.name();
+  });
+  all.body = call_for_both(part, tiles);
+  module.append(all);
+}
+
+}  // namespace intarsia::halide
