@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-WIDTH, HEADS, LAYERS, WORDS, POSITIONS = 768, 12, 4, 1000, 512
+WIDTH, HEADS, LAYERS, WORDS, POSITIONS = 768, 12, 4, 1000, 1024
 
 
 class Graph:

@@ -135,7 +135,12 @@ class WinogradBuilder {
         .unroll(dy_);
 
     products_.compute_at(output_, co_).bound_extent(ci_, panel);
-    if (!is_open_) products_.bound_extent(t_, block_tiles);
+    // The points of a tile lie side by side where the number of tiles is open, so that distances between them are
+    // numbers.
+    if (is_open_)
+      products_.reorder_storage(ci_, kx_, ky_, t_, co_, n_);
+    else
+      products_.bound_extent(t_, block_tiles);
     products_.bound(kx_, 0, points_).bound(ky_, 0, points_);
     products_
         .split(t_, to, ti, as_int(tile_.pixels),
@@ -157,7 +162,10 @@ class WinogradBuilder {
     const bool threads_share_panels = b_.kernel().threads > 1 && is_one_block_;
     Var co("c_outer"), ci("c_inner"), row("tile_row"), column("tile_column");
     input_.compute_at(output_, block).bound(kx_, 0, points_).bound(ky_, 0, points_);
-    if (!is_open_) input_.bound_extent(t_, block_tiles);
+    if (is_open_)
+      input_.reorder_storage(c_, kx_, ky_, t_, n_);
+    else
+      input_.bound_extent(t_, block_tiles);
     input_.bound(c_, 0, as_int(depth_size_))
         .split(c_, co, ci, lanes, TailStrategy::ShiftInwards)
         .split(t_, row, column, tiles_x_, is_open_ ? TailStrategy::GuardWithIf : TailStrategy::Auto)
