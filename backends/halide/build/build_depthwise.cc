@@ -20,7 +20,6 @@ struct Depthwise {
   StagedInput stage;
   RDom taps;
   std::vector<Var> vars;  // variables of the output, in logical order
-  std::optional<EvenTiles> even_tiles;
 };
 
 int64_t choose_pixels(int64_t width, int64_t most) {
@@ -49,7 +48,8 @@ class DepthwiseSchedule {
     if (width.is_number())
       schedule_tiles(d_.out, pixels);
     else
-      schedule_open_width(width, pixels);
+      for (int64_t t : narrower_tiles(pixels))
+        schedule_tiles(t == 1 ? d_.out : d_.out.specialize(b_.size(width) >= as_int(t)), t);
     d_.acc.compute_at(tile_).reorder(d_.acc.args()[0], d_.acc.args()[1]);
     d_.acc.vectorize(d_.acc.args()[0], factor_).unroll(d_.acc.args()[0]).unroll(d_.acc.args()[1]);
     std::vector<VarOrRVar> inner{d_.acc.args()[0], d_.acc.args()[1]};
@@ -67,25 +67,13 @@ class DepthwiseSchedule {
   }
 
  private:
-  void schedule_open_width(const Dim& width, int64_t pixels) {
-    if (b_.mapping() == Mapping::tile_per_item) {
-      for (int64_t t : narrower_tiles(pixels))
-        schedule_tiles(t == 1 ? d_.out : d_.out.specialize(b_.size(width) >= as_int(t)), t);
-      return;
-    }
-    d_.even_tiles.emplace(b_.size(width), pixels);
-    d_.even_tiles->for_each(d_.out, d_.vars.back(),
-                            [&](Halide::Stage out, int64_t t) { schedule_tiles(out, t); });
-  }
-
   /// Schedules tiles of `pixels` of a row.
   void schedule_tiles(Halide::Stage out, int64_t pixels) {
     const size_t rank = shape_.size();
     const Var c = d_.vars[1], x = d_.vars.back();
     const bool doubled = typical_[1] >= 2 * b_.lanes() && b_.isa().registers >= 32;
     out.split(c, co_, ci_, doubled ? 2 * b_.lanes() : factor_, TailStrategy::ShiftInwards)
-        .split(x, xo_, xi_, as_int(pixels),
-               d_.even_tiles ? TailStrategy::RoundUp : TailStrategy::ShiftInwards);
+        .split(x, xo_, xi_, as_int(pixels), TailStrategy::ShiftInwards);
     std::vector<Var> outer{co_, xo_};
     for (size_t i = rank - 2; i > 2; --i) outer.push_back(d_.vars[i]);
     if (in_blocks_) {
@@ -163,9 +151,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   d.out = Func("out");
   d.out(b.output_vars(d.vars)) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
   DepthwiseSchedule(b, d, shape, element_count(kernel)).apply();
-  BuiltKernel built = b.finish(d.out, b.output());
-  if (d.even_tiles) built.leave(*d.even_tiles);
-  return built;
+  return b.finish(d.out, b.output());
 }
 
 }  // namespace intarsia::halide

@@ -135,8 +135,8 @@ class WinogradBuilder {
         .unroll(dy_);
 
     products_.compute_at(output_, co_).bound_extent(ci_, panel);
-    // The points of a tile lie side by side where the number of tiles is open, so that distances between them are
-    // numbers.
+    // The points of a tile lie side by side where the number of tiles is open, so that distances between them
+    // are numbers.
     if (is_open_)
       products_.reorder_storage(ci_, kx_, ky_, t_, co_, n_);
     else
