@@ -7,5 +7,6 @@ build/venv/bin/python bench/shipped.py --document
 build/venv/bin/python bench/gap_table.py
 build/venv/bin/python bench/held.py --document
 build/venv/bin/python bench/open_sizes.py
+build/venv/bin/python bench/size_sweeps.py
 build/venv/bin/python bench/open_models.py
 build/venv/bin/python bench/open_counts.py

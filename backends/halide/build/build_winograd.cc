@@ -142,17 +142,30 @@ class WinogradBuilder {
     else
       products_.bound_extent(t_, block_tiles);
     products_.bound(kx_, 0, points_).bound(ky_, 0, points_);
-    products_
-        .split(t_, to, ti, as_int(tile_.pixels),
-               is_open_ ? TailStrategy::RoundUp : TailStrategy::ShiftInwards)
-        .reorder(ci_, ti, to, kx_, ky_)
-        .vectorize(ci_, lanes)
-        .unroll(ci_)
-        .unroll(ti);
+    schedule_tiles_of_block(block_tiles, to, ti);
     acc_.compute_at(products_, to).reorder(ci_, t_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     acc_.update().reorder(ci_, t_, depth_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     schedule_input(block, block_tiles);
     if (b_.kernel().threads > 1) output_.parallel(blocks_per_thread_ ? block : co_);
+  }
+
+  /// Schedules the products in tiles, even ones where the number of tiles of a block is open.
+  void schedule_tiles_of_block(const Expr& block_tiles, const Var& to, const Var& ti) {
+    if (!is_open_) return split_tiles(products_, tile_.pixels, to, ti, TailStrategy::ShiftInwards);
+    const int most = as_int(std::min(tile_.pixels, widest_even_tile));
+    const Expr even = tile_of(block_tiles, most);
+    for (int size = most; size > 1; --size)
+      split_tiles(products_.specialize(even == size), size, to, ti, TailStrategy::RoundUp);
+    split_tiles(products_, 1, to, ti, TailStrategy::RoundUp);
+  }
+
+  void split_tiles(Halide::Stage products, int64_t size, const Var& to, const Var& ti,
+                   TailStrategy tail) const {
+    products.split(t_, to, ti, as_int(size), tail)
+        .reorder(ci_, ti, to, kx_, ky_)
+        .vectorize(ci_, as_int(tile_.lanes))
+        .unroll(ci_)
+        .unroll(ti);
   }
 
   /// Schedules the transform of the input. Where threads take panels, all of them transform it first, a row

@@ -13,12 +13,17 @@ using Halide::Internal::LoweredFunc;
 using Halide::Internal::Stmt;
 using Halide::Internal::Variable;
 
+Expr count_tiles(const Expr& extent, int64_t most) {
+  const int limit = static_cast<int>(most);
+  return Halide::max((extent + limit - 1) / limit, 1);
+}
+
 /// Returns the calls of `part`, which covers a part of the axis: first the one with the larger tiles, then
 /// the one with the smaller tiles, if there are any.
 Stmt call_for_both(const LoweredFunc& part, const EvenTiles& tiles) {
   using namespace Halide::Internal;
-  const Expr extent = tiles.extent, most = static_cast<int>(tiles.most);
-  const Expr count = Halide::max((extent + most - 1) / most, 1), larger = (extent + count - 1) / count;
+  const Expr extent = tiles.extent, count = count_tiles(extent, tiles.most),
+             larger = tile_of(extent, tiles.most);
   const Expr in_larger = (extent - count * (larger - 1)) * larger;
   const Expr call_number = Variable::make(Halide::Int(32), "call_number"), is_first = call_number == 0;
   const Expr elements = Halide::select(is_first, in_larger, extent - in_larger);
@@ -42,6 +47,11 @@ Stmt call_for_both(const LoweredFunc& part, const EvenTiles& tiles) {
 }
 
 }  // namespace
+
+Expr tile_of(const Expr& extent, int64_t most) {
+  const Expr count = count_tiles(extent, most);
+  return (extent + count - 1) / count;
+}
 
 void EvenTiles::for_each(Halide::Func out, const Halide::Var& axis,
                          const std::function<void(Halide::Stage, int64_t)>& schedule) const {

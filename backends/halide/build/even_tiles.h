@@ -27,6 +27,12 @@ struct EvenTiles {
   bool may_be_many(int64_t size) const { return 2 * size >= most; }
 };
 
+/// Rows of the widest tile: each size is a variant of the code, and tiles of more rows are hardly faster.
+inline constexpr int64_t widest_even_tile = 14;
+
+/// Returns the elements of the larger tiles that cover an axis as EvenTiles do.
+Halide::Expr tile_of(const Halide::Expr& extent, int64_t most);
+
 /// Replaces the function named `kernel` of the module by one without the parameters of `tiles`, which calls
 /// it for all of the axis.
 void call_for_even_tiles(Halide::Module& module, const std::string& kernel, const EvenTiles& tiles);

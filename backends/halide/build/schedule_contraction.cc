@@ -144,13 +144,9 @@ class ContractionLoops {
     schedule_few(p_.out, 1);
   }
 
-  /// Returns the rows of the widest tile: each number of rows has a variant of the code, and tiles of more
-  /// rows are hardly faster.
-  int64_t widest_even_tile() const { return std::min<int64_t>(p_.tile.pixels, 14); }
-
   /// Schedules tiles of each size, of which a call uses one; with several threads, those of many rows apart.
   void schedule_even_rows(const Expr& rows) {
-    const EvenTiles& even = p_.even_tiles.emplace(rows, widest_even_tile());
+    const EvenTiles& even = p_.even_tiles.emplace(rows, std::min(p_.tile.pixels, widest_even_tile));
     const int threads = worth_threads(p_) ? threads_of_rows_ : 1;
     even.for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
       if (threads > 1 && even.may_be_many(t))
@@ -173,7 +169,7 @@ class ContractionLoops {
 
   /// Schedules tiles of each number of pixels of a row, of which a call uses one.
   void schedule_open_pictures() {
-    p_.even_tiles.emplace(b_.size(p_.pixel_extents.back()), widest_even_tile());
+    p_.even_tiles.emplace(b_.size(p_.pixel_extents.back()), std::min(p_.tile.pixels, widest_even_tile));
     p_.even_tiles->for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
       split_channels(out);
       split_picture(out, t, TailStrategy::RoundUp, TailStrategy::GuardWithIf);
