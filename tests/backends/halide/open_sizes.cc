@@ -3,7 +3,7 @@
 //
 // Covers: backends/halide/layout/ choose_layouts.cc
 // backends/halide/fuse/ fuse.cc
-// backends/halide/schedule/ coalesce.cc kernel.cc
+// backends/halide/schedule/ coalesce.cc kernel.cc typical_sizes.cc
 #include <gtest/gtest.h>
 
 #include "backends/halide/canonicalize/canonicalize.h"
@@ -37,6 +37,30 @@ std::vector<std::string> arguments_of(const std::string& text) {
     lines.push_back(line + "-> " + print(call.kernel.output));
   }
   return lines;
+}
+
+/// Returns the typical sizes of a graph with these open sizes.
+halide::TypicalSizes typical_of(const std::string& inputs, std::vector<OpenSize> open_sizes) {
+  Result<Graph> graph = parse_graph("graph \"g\" opsets {\"\": 0}\n" + inputs + "output %x\n");
+  INTARSIA_CHECK(graph.has_value());
+  graph->open_sizes = std::move(open_sizes);
+  return halide::typical_sizes(*graph);
+}
+
+TEST(HalideOpenSizes, SchedulesAreChosenForOneItemOfTypicalLength) {
+  using Typical = halide::TypicalSizes;
+  EXPECT_EQ(typical_of("input %x : f32[Batch_size,s]\n", {{"s", {}}, {"Batch_size", {}}}),
+            (Typical{{"Batch_size", 1}, {"s", 128}}));
+  EXPECT_EQ(typical_of("input %x : f32[p,4,q]\ninput %y : f32[p,q]\n", {{"q", {}}, {"p", {}}}),
+            (Typical{{"p", 1}, {"q", 128}}))
+      << "the first axis counts items";
+  EXPECT_EQ(typical_of("input %x : f32[4,q]\ninput %y : f32[4,p]\n", {{"q", {}}, {"p", {}}}),
+            (Typical{{"p", 128}, {"q", 128}}));
+  EXPECT_EQ(typical_of("input %x : f32[batch,4]\n", {{"batch", {}}}), (Typical{{"batch", 128}}))
+      << "the only open size is what kernels have many of";
+  EXPECT_EQ(typical_of("input %x : f32[b,s,h]\n", {{"b", {}, {2, 8}}, {"s", {1, 77}}, {"h", {200, 300}}}),
+            (Typical{{"b", 8}, {"s", 77}, {"h", 200}}))
+      << "sizes to be fastest at, else the nearest of the range";
 }
 
 TEST(HalideOpenSizes, DenseAxesMergeToTheirProduct) {
