@@ -1,6 +1,7 @@
 #include "backends/halide/schedule/typical_sizes.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "backends/halide/core/core_ops.h"
 
