@@ -58,8 +58,6 @@ class KernelBuilder {
   OuterLoops outer_loops() const { return outer_loops_; }
   const Argument& input(size_t i) const { return kernel_.inputs[i]; }
   const Argument& output() const { return kernel_.output; }
-  /// Returns the output of a form whose sizes are numbers.
-  FixedArgument fixed_output() const { return FixedArgument(kernel_.output); }
   const Graph& body() const { return kernel_.body; }
   const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
   const SymbolicShape& sizes(ValueId value) const { return sizes_of(kernel_.body, value); }

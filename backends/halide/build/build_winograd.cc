@@ -152,11 +152,10 @@ class WinogradBuilder {
   /// Schedules the products in tiles, even ones where the number of tiles of a block is open.
   void schedule_tiles_of_block(const Expr& block_tiles, const Var& to, const Var& ti) {
     if (!is_open_) return split_tiles(products_, tile_.pixels, to, ti, TailStrategy::ShiftInwards);
-    const int most = as_int(std::min(tile_.pixels, widest_even_tile));
-    const Expr even = tile_of(block_tiles, most);
-    for (int size = most; size > 1; --size)
-      split_tiles(products_.specialize(even == size), size, to, ti, TailStrategy::RoundUp);
-    split_tiles(products_, 1, to, ti, TailStrategy::RoundUp);
+    const int64_t most = std::min(tile_.pixels, widest_even_tile);
+    for_each_tile(products_, tile_of(block_tiles, most), most, [&](Halide::Stage products, int64_t size) {
+      split_tiles(products, size, to, ti, TailStrategy::RoundUp);
+    });
   }
 
   void split_tiles(Halide::Stage products, int64_t size, const Var& to, const Var& ti,

@@ -53,11 +53,19 @@ Expr tile_of(const Expr& extent, int64_t most) {
   return (extent + count - 1) / count;
 }
 
+void for_each_tile(Halide::Func func, const Expr& tile, int64_t most,
+                   const std::function<void(Halide::Stage, int64_t)>& schedule) {
+  for (int64_t size = most; size > 1; --size) schedule(func.specialize(tile == static_cast<int>(size)), size);
+  schedule(func, 1);
+}
+
+EvenTiles::EvenTiles(Expr extent, int64_t widest)
+    : extent(std::move(extent)), most(std::min(widest, widest_even_tile)) {}
+
 void EvenTiles::for_each(Halide::Func out, const Halide::Var& axis,
                          const std::function<void(Halide::Stage, int64_t)>& schedule) const {
   out.bound(axis, first, count);
-  for (int64_t size = most; size > 1; --size) schedule(out.specialize(tile == static_cast<int>(size)), size);
-  schedule(out, 1);
+  for_each_tile(out, tile, most, schedule);
 }
 
 void call_for_even_tiles(Halide::Module& module, const std::string& kernel, const EvenTiles& tiles) {

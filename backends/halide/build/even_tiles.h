@@ -13,7 +13,8 @@ namespace intarsia::halide {
 /// whose sizes differ by at most one. The code of a kernel covers a part of the axis with tiles of one size;
 /// it runs for the larger tiles, then for the smaller ones.
 struct EvenTiles {
-  EvenTiles(Halide::Expr extent, int64_t most) : extent(std::move(extent)), most(most) {}
+  /// Takes tiles of at most `widest` elements, and at most widest_even_tile.
+  EvenTiles(Halide::Expr extent, int64_t widest);
 
   Halide::Expr extent;
   int64_t most = 1;
@@ -32,6 +33,10 @@ inline constexpr int64_t widest_even_tile = 14;
 
 /// Returns the elements of the larger tiles that cover an axis as EvenTiles do.
 Halide::Expr tile_of(const Halide::Expr& extent, int64_t most);
+
+/// Calls `schedule` with the variant of `func` for each size, from `most` to 1, that `tile` may have.
+void for_each_tile(Halide::Func func, const Halide::Expr& tile, int64_t most,
+                   const std::function<void(Halide::Stage, int64_t)>& schedule);
 
 /// Replaces the function named `kernel` of the module by one without the parameters of `tiles`, which calls
 /// it for all of the axis.

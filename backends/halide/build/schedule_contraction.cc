@@ -105,8 +105,9 @@ void schedule_pack(PackedMatrix pack) {
 
 namespace {
 
-/// Schedule of the loops of a processor. Where the number of rows is open, there is a variant of the code for
-/// a whole tile of rows or more, and one for each smaller number.
+/// Schedule of the loops of a processor. Where the number of rows is open, even tiles cover them; if the
+/// second matrix is packed at run time, there is a variant of the code for a whole tile of rows or more, and
+/// one for each smaller number.
 class ContractionLoops {
  public:
   ContractionLoops(const KernelBuilder& b, ContractionParts& p) : b_(b), p_(p), x_(p.pixels.back()) {
@@ -146,7 +147,7 @@ class ContractionLoops {
 
   /// Schedules tiles of each size, of which a call uses one; with several threads, those of many rows apart.
   void schedule_even_rows(const Expr& rows) {
-    const EvenTiles& even = p_.even_tiles.emplace(rows, std::min(p_.tile.pixels, widest_even_tile));
+    const EvenTiles& even = p_.even_tiles.emplace(rows, p_.tile.pixels);
     const int threads = worth_threads(p_) ? threads_of_rows_ : 1;
     even.for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
       if (threads > 1 && even.may_be_many(t))
@@ -169,7 +170,7 @@ class ContractionLoops {
 
   /// Schedules tiles of each number of pixels of a row, of which a call uses one.
   void schedule_open_pictures() {
-    p_.even_tiles.emplace(b_.size(p_.pixel_extents.back()), std::min(p_.tile.pixels, widest_even_tile));
+    p_.even_tiles.emplace(b_.size(p_.pixel_extents.back()), p_.tile.pixels);
     p_.even_tiles->for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
       split_channels(out);
       split_picture(out, t, TailStrategy::RoundUp, TailStrategy::GuardWithIf);

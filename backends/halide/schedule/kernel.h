@@ -55,9 +55,6 @@ struct FixedArgument {
   FixedArgument() = default;
   explicit FixedArgument(const Argument& argument)
       : dtype(argument.dtype), shape(fixed_sizes(argument.shape)), strides(fixed_sizes(argument.strides)) {}
-  FixedArgument(DType dtype, Shape shape, Shape strides)
-      : dtype(dtype), shape(std::move(shape)), strides(std::move(strides)) {}
-  Argument symbolic() const { return {dtype, to_symbolic(shape), to_symbolic(strides)}; }
 };
 
 struct Kernel {
