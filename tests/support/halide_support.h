@@ -56,6 +56,7 @@ class LoadedRegion {
                                             const OpenSizes& sizes = {}) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }
+  size_t scratch_bytes(int threads) const { return executable_->scratch_bytes(threads); }
   /// Runs the region on existing memory, as a session does for each request.
   Status run_in(const RunContext& context) const { return executable_->run(context); }
 

@@ -3,20 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "backends/halide/runtime/kernel_runtime.h"
-
 namespace intarsia::halide {
-
-namespace {
-
-/// Checks whether an argument lies where the kernels find it; one without elements may be nowhere.
-template <typename Argument>
-bool is_there(const Argument& argument, KernelDevice device, uint64_t bytes) {
-  if (bytes == 0) return true;
-  return device == KernelDevice::cpu ? argument.tensor.data != nullptr : argument.place.memory != nullptr;
-}
-
-}  // namespace
 
 Status RegionExecutable::check_counts(const RunContext& context) const {
   if (context.inputs.size() != code_.input_bytes.size() ||
@@ -29,7 +16,7 @@ Status RegionExecutable::check_counts(const RunContext& context) const {
 Status RegionExecutable::check_input(const RunContext& context, size_t number) const {
   const Input& input = context.inputs[number];
   const uint64_t bytes = code_.input_bytes[number];
-  if (is_there(input, code_.device, bytes) && input.tensor.bytes() >= bytes) return {};
+  if (is_there(input, bytes) && input.tensor.bytes() >= bytes) return {};
   return fail("halide: input {} has {} bytes, the region reads {}", number, input.tensor.bytes(), bytes);
 }
 
@@ -37,7 +24,7 @@ Status RegionExecutable::check(const RunContext& context) const {
   TRY(check_counts(context));
   for (size_t i = 0; i < code_.input_bytes.size(); ++i) TRY(check_input(context, i));
   for (size_t i = 0; i < code_.output_bytes.size(); ++i)
-    if (context.outputs[i].dynamic || !is_there(context.outputs[i], code_.device, code_.output_bytes[i]) ||
+    if (context.outputs[i].dynamic || !is_there(context.outputs[i], code_.output_bytes[i]) ||
         context.outputs[i].tensor.bytes() < code_.output_bytes[i])
       return fail("halide: output {} has {} bytes, the region writes {}", i,
                   context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
@@ -86,55 +73,9 @@ size_t RegionExecutable::more_workers(int threads) const {
 }
 
 size_t RegionExecutable::scratch_bytes(int threads) const {
-  return more_workers(threads) * code_.scratch_bytes;
-}
-
-Result<size_t> RegionExecutable::count_items(const RunContext& context) const {
-  std::optional<size_t> items;
-  for (size_t i = 0; i < code_.input_bytes.size(); ++i) {
-    if (!(*code_.input_moves)[i]) continue;
-    const size_t bytes = context.inputs[i].tensor.bytes(), each = code_.input_bytes[i];
-    if (bytes % each != 0 || (items && *items != bytes / each))
-      return fail("halide: input {} has {} bytes, where an item has {}{}", i, bytes, each,
-                  items ? fmt::format(" and others have {} items", *items) : "");
-    items = bytes / each;
-  }
-  return items.value_or(0);
-}
-
-/// Checks an output against the number of items; allocates it if the caller has no memory for it.
-Status RegionExecutable::take_output(const RunContext& context, size_t number, size_t items) const {
-  const TensorView& each = code_.item_outputs[number];
-  Output& output = context.outputs[number];
-  if (output.dynamic && code_.device != KernelDevice::cpu)
-    return fail("halide: output {} has no memory on the device", number);
-  if (!output.dynamic) {
-    const Shape& shape = output.tensor.shape;
-    const bool fits = shape.size() == each.shape.size() &&
-                      std::equal(shape.begin() + 1, shape.end(), each.shape.begin() + 1) &&
-                      shape[0] == each.shape[0] * static_cast<int64_t>(items);
-    if (fits && is_there(output, code_.device, items * code_.output_bytes[number])) return {};
-    return fail("halide: output {} has shape {}, want {} for each of {} items", number, print_shape(shape),
-                print_shape(each.shape), items);
-  }
-  Shape shape = each.shape;
-  shape[0] *= static_cast<int64_t>(items);
-  TRY(with_context(checked_elements(shape), "halide: output {}", number));
-  const Tensor made(each.dtype, std::move(shape));
-  output.tensor = made.view();
-  output.owner = made.owner();
-  return {};
-}
-
-/// Runs the region on each item, with the same workspace.
-Status RegionExecutable::run_items(const RunContext& context) const {
-  TRY(check_counts(context));
-  const size_t items = TRY(count_items(context));
-  for (size_t i = 0; i < code_.output_bytes.size(); ++i) TRY(take_output(context, i, items));
-  if (items == 0) return {};
-  for (size_t i = 0; i < code_.input_bytes.size(); ++i) TRY(check_input(context, i));
-  for (size_t item = 0; item < items; ++item) TRY(with_context(run_calls(context, item), "item {}", item));
-  return {};
+  const size_t slices = more_workers(threads) * code_.scratch_bytes;
+  return code_.input_moves ? std::max(slices, static_cast<size_t>(threads - 1) * item_workspace_bytes())
+                           : slices;
 }
 
 Status RegionExecutable::run(const RunContext& context) const {
@@ -144,7 +85,12 @@ Status RegionExecutable::run(const RunContext& context) const {
 }
 
 Status RegionExecutable::run_calls(const RunContext& context, size_t item) const {
-  return code_.device == KernelDevice::cpu ? run_on_host(context, item) : run_on_device(context, item);
+  if (code_.device != KernelDevice::cpu) return run_on_device(context, item);
+  const int threads = context.threads != nullptr ? context.threads->size() : 1;
+  KernelRuntime runtime(context.threads, code_.scratch_bytes,
+                        {context.workspace + code_.scratch_offset, 0, code_.workers},
+                        {context.scratch, code_.workers, context.scratch ? more_workers(threads) : 0});
+  return run_on_host(context, item, runtime);
 }
 
 /// Returns the bytes from an argument of the first item to that of another one.
@@ -155,11 +101,7 @@ uint64_t RegionExecutable::bytes_to_item(const BufferPlan& buffer, size_t item) 
   return moves ? item * code_.input_bytes[buffer.index] : 0;
 }
 
-Status RegionExecutable::run_on_host(const RunContext& context, size_t item) const {
-  const int threads = context.threads != nullptr ? context.threads->size() : 1;
-  KernelRuntime runtime(context.threads, code_.scratch_bytes,
-                        {context.workspace + code_.scratch_offset, 0, code_.workers},
-                        {context.scratch, code_.workers, context.scratch ? more_workers(threads) : 0});
+Status RegionExecutable::run_on_host(const RunContext& context, size_t item, KernelRuntime& runtime) const {
   HalideBuffer buffers[max_arguments];
   void* arguments[max_arguments + max_sizes + 1];
   void* user_context = runtime.table();

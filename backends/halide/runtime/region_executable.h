@@ -6,6 +6,7 @@
 #include "backends/halide/abi/halide_abi.h"
 #include "backends/halide/abi/kernel_device.h"
 #include "backends/halide/runtime/check_indices.h"
+#include "backends/halide/runtime/kernel_runtime.h"
 #include "device/executable.h"
 
 namespace intarsia::halide {
@@ -66,14 +67,27 @@ class RegionExecutable : public Executable {
   Status check(const RunContext& context) const;
   Status check_counts(const RunContext& context) const;
   Status check_input(const RunContext& context, size_t number) const;
+  /// Checks whether an argument lies where the kernels find it; one without elements may be nowhere.
+  template <typename Argument>
+  bool is_there(const Argument& argument, uint64_t bytes) const {
+    if (bytes == 0) return true;
+    return code_.device == KernelDevice::cpu ? argument.tensor.data != nullptr
+                                             : argument.place.memory != nullptr;
+  }
   /// Runs the calls on one item of the inputs that have a part for each, 0 of others.
-  Status run_on_host(const RunContext& context, size_t item) const;
+  Status run_calls(const RunContext& context, size_t item) const;
+  Status run_on_host(const RunContext& context, size_t item, KernelRuntime& runtime) const;
+  Status run_on_device(const RunContext& context, size_t item) const;
+
+  // Regions that a run repeats for each item (run_items.cc):
+  Status run_items(const RunContext& context) const;
   /// Counts the items that the inputs have. Error: they have different numbers of them.
   Result<size_t> count_items(const RunContext& context) const;
   Status take_output(const RunContext& context, size_t number, size_t items) const;
-  Status run_items(const RunContext& context) const;
-  Status run_on_device(const RunContext& context, size_t item) const;
-  Status run_calls(const RunContext& context, size_t item) const;
+  bool can_run_at_once(const RunContext& context, size_t items) const;
+  Status run_items_at_once(const RunContext& context, size_t items) const;
+  Status run_in_seat(const RunContext& context, size_t item, size_t seat) const;
+  size_t item_workspace_bytes() const;
   uint64_t bytes_to_item(const BufferPlan& buffer, size_t item) const;
   uint8_t* address(const BufferPlan& buffer, const RunContext& context, size_t item) const;
 

@@ -2,12 +2,15 @@
 // the reference does for all at once; what mixes them is refused.
 //
 // Covers: backends/halide/canonicalize/ split_items.cc
+// backends/halide/runtime/ run_items.cc
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <thread>
 
 #include "backends/halide/canonicalize/split_items.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
@@ -171,7 +174,9 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
   return inputs;
 }
 
-Result<std::vector<Output>> run_items(const LoadedRegion& region, const std::vector<Tensor>& inputs) {
+/// Runs the region in the calling thread, or in those of a team.
+Result<std::vector<Output>> run_items(const LoadedRegion& region, const std::vector<Tensor>& inputs,
+                                      ThreadTeam* team = nullptr, const TraceHook* trace = nullptr) {
   std::vector<Input> from;
   for (const Tensor& input : inputs) from.push_back({ConstTensorView(input.view()), nullptr, {}});
   std::vector<Output> to(1);
@@ -179,11 +184,16 @@ Result<std::vector<Output>> run_items(const LoadedRegion& region, const std::vec
   const Tensor workspace(DType::u8, {static_cast<int64_t>(region.workspace_bytes() + 64)});
   RunContext context{.inputs = from, .outputs = to};
   context.workspace = static_cast<std::byte*>(workspace.data());
+  context.threads = team;
+  context.trace = trace;
+  const Tensor scratch(DType::u8, {static_cast<int64_t>(region.scratch_bytes(team ? team->size() : 1) + 64)});
+  context.scratch = static_cast<std::byte*>(scratch.data());
   TRY(region.run_in(context));
   return to;
 }
 
 TEST(SplitItems, EachItemGetsWhatAllGetAtOnce) {
+  TestTeam team(3);
   for (const char* const nodes : apart) {
     SCOPED_TRACE(nodes);
     const Result<Graph> open = graph_of(nodes, "items");
@@ -192,16 +202,73 @@ TEST(SplitItems, EachItemGetsWhatAllGetAtOnce) {
     ASSERT_TRUE(items) << items.error().message;
     const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
     ASSERT_TRUE(region) << region.error().message;
-    for (const int64_t count : {1, 2, 5}) {
+    for (const int64_t count : {1, 2, 5, 10}) {
       const Result<Graph> fixed = graph_of(nodes, std::to_string(count));
       const std::vector<Tensor> inputs = random_inputs(*fixed, 10);
-      const Result<std::vector<Output>> got = run_items(**region, inputs);
-      ASSERT_TRUE(got) << got.error().message;
       const std::vector<Tensor> want = run_reference(*fixed, inputs).value();
-      ASSERT_EQ((*got)[0].tensor.shape, want[0].shape());
-      EXPECT_EQ(compare((*got)[0].tensor, want[0].view()), "") << count << " items";
+      for (ThreadTeam* const threads : {static_cast<ThreadTeam*>(nullptr), static_cast<ThreadTeam*>(&team)}) {
+        const Result<std::vector<Output>> got = run_items(**region, inputs, threads);
+        ASSERT_TRUE(got) << got.error().message;
+        ASSERT_EQ((*got)[0].tensor.shape, want[0].shape());
+        EXPECT_EQ(compare((*got)[0].tensor, want[0].view()), "") << count << " items";
+      }
     }
   }
+}
+
+/// Two products in a row: the rows between them lie in the workspace.
+const char* const with_workspace = R"(input %x : f32[items,300]
+input %v : f32[300,300]
+input %w : f32[300,20]
+%t = MatMul(%x, %v)
+%s = Sigmoid(%t)
+%y = MatMul(%s, %w))";
+
+TEST(SplitItems, ItemsAtOnceHaveWorkspacesOfTheirOwn) {
+  TestTeam team(3);
+  const Result<Graph> open = graph_of(with_workspace, "items"), fixed = graph_of(with_workspace, "64");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  ASSERT_TRUE(region) << region.error().message;
+  EXPECT_GE((*region)->scratch_bytes(3), 2 * 300 * sizeof(float));
+  const std::vector<Tensor> inputs = random_inputs(*fixed, 10);
+  const std::vector<Tensor> want = run_reference(*fixed, inputs).value();
+  for (int time = 0; time < 20; ++time) {
+    const Result<std::vector<Output>> got = run_items(**region, inputs, &team);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(compare((*got)[0].tensor, want[0].view()), "");
+  }
+}
+
+TEST(SplitItems, ATraceIsCalledByOneThread) {
+  TestTeam team(3);
+  const Result<Graph> open = graph_of(with_workspace, "items"), fixed = graph_of(with_workspace, "6");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  std::vector<std::thread::id> callers;
+  const TraceHook trace = [&](std::string_view, int64_t, int64_t) {
+    callers.push_back(std::this_thread::get_id());
+  };
+  ASSERT_TRUE(run_items(**region, random_inputs(*fixed, 10), &team, &trace));
+  EXPECT_GE(callers.size(), 6U);
+  EXPECT_EQ(callers, std::vector(callers.size(), std::this_thread::get_id()));
+}
+
+TEST(SplitItems, AnItemThatFailsIsNamed) {
+  TestTeam team(3);
+  const char* const nodes = R"(input %x : f32[items,4]
+input %i : i64[items,2]
+%y = GatherElements(%x, %i) {axis=1})";
+  const Result<Graph> open = graph_of(nodes, "items");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  ASSERT_TRUE(items) << items.error().message;
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  Tensor indices(DType::i64, {9, 2});
+  indices.as<int64_t>()[14] = 4;
+  const auto got = run_items(**region, {Tensor(DType::f32, {9, 4}), indices}, &team);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().message,
+            "item 7: halide: kernel 0 (y: GatherElements): index 4 of its input 1 is out of range -4 to 3");
 }
 
 TEST(SplitItems, NoItemsAreNoWork) {
