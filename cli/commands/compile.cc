@@ -115,16 +115,31 @@ std::string print_passed_over(const Json& plan) {
                      other["backends"].get<std::string>(), print_ms(other["ms"]));
 }
 
-/// Formats a size that stays open, and the one that plans are measured with.
-std::string print_open_size(const Json& size) {
+/// Formats the range of a size: "1 to 32".
+std::string print_range(const Json& size) {
   constexpr int64_t limit = 1'000'000'000;  // greatest size of an axis (docs/json.md)
   const int64_t min = size["min"].get<int64_t>(), max = size["max"].get<int64_t>();
-  const std::string range = max < limit ? fmt::format("{} to {}", min, max)
-                            : min > 0   ? fmt::format("{} or more", min)
-                                        : "any size";
+  if (max < limit) return fmt::format("{} to {}", min, max);
+  return min > 0 ? fmt::format("{} or more", min) : "any size";
+}
+
+/// Formats a size that stays open, and the one that plans are measured with.
+std::string print_open_size(const Json& size) {
   const Json& tuned = size["tuned"];
-  return fmt::format("  open      {}: {}, measured at {}\n", size["symbol"].get<std::string>(), range,
-                     tuned.empty() ? std::max<int64_t>(min, 1) : tuned[0].get<int64_t>());
+  const int64_t first =
+      tuned.empty() ? std::max<int64_t>(size["min"].get<int64_t>(), 1) : tuned[0].get<int64_t>();
+  return fmt::format("  open      {}: {}, measured at {}\n", size["symbol"].get<std::string>(),
+                     print_range(size), first);
+}
+
+/// Formats a plan for a range of sizes.
+std::string print_specialization(const Json& other) {
+  Json sizes = Json::array();
+  for (const auto& [name, size] : other["measured_at"].items())
+    sizes.push_back(fmt::format("{} = {}", name, size.get<int64_t>()));
+  return fmt::format("  instead   {}, where {} is {}: {} with {}\n", other["targets"].get<std::string>(),
+                     other["symbol"].get<std::string>(), print_range(other), print_ms(other["measured_ms"]),
+                     join(sizes));
 }
 
 /// Formats what one function takes, returns, and runs on. `explained`: see region_summary.h.
@@ -171,6 +186,7 @@ std::string print_function(const Json& report, const std::string& explained, boo
                         time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()),
                         compare_alternative(other, report["measured_ms"]));
   }
+  for (const Json& other : report["specializations"]) text += print_specialization(other);
   if (is_verbose) text += print_details(report);
   return text;
 }

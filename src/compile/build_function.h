@@ -9,6 +9,12 @@
 
 namespace intarsia {
 
+/// Range of an open size, by its number.
+struct SymbolRange {
+  size_t symbol = 0;
+  int64_t min = 0, max = 0;
+};
+
 /// Parts that a function of a program is built from. All of them outlive the call.
 struct FunctionParts {
   const std::string& name;
@@ -18,8 +24,11 @@ struct FunctionParts {
   std::optional<int64_t> measured;               // time of one run, in nanoseconds
   std::vector<RegionCost> region_costs;          // cost of each region; empty if unknown
   std::vector<FunctionParts> alternatives = {};  // plans of the same problem, in order of preference
-  std::vector<ChosenStage> stages = {};          // stages of the plan; empty if it is not divided
-  std::vector<std::string> notes = {};           // what the compile left out, and why
+  std::vector<FunctionParts> specializations =
+      {};                                 // plans for ranges of sizes, their problem at some of them
+  std::vector<ChosenStage> stages = {};   // stages of the plan; empty if it is not divided
+  std::vector<std::string> notes = {};    // what the compile left out, and why
+  std::optional<SymbolRange> range = {};  // of a specialization
 };
 
 struct BuiltFunction {

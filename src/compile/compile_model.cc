@@ -9,6 +9,7 @@
 #include "compile/import_function.h"
 #include "compile/plan_draft.h"
 #include "compile/plan_function.h"
+#include "compile/specialize_function.h"
 #include "graph/print_graph.h"
 #include "plan/choose/describe_choice.h"
 #include "plan/partition/describe_plan.h"
@@ -112,6 +113,7 @@ constexpr Pass<FunctionPlanning> choice_passes[] = {
     {"choose_plan", choose_function_plan, verify_chosen_plan, print_choice},
     {"choose_stages", choose_function_stages, verify_chosen_plan, print_stages},
     // From here on the plan is final: it ships.
+    {"specialize_function", specialize_function, verify_specializations, describe_specializations},
 };
 
 /// Joins the placed nodes in regions, and lists the steps that run them.

@@ -25,12 +25,21 @@ Status compile_alternatives(PlanCompilation& compilation) {
   return {};
 }
 
+/// Compiles the plans for ranges of sizes, which were compiled before, to be measured.
+Status compile_specializations(PlanCompilation& compilation) {
+  CompiledFunction& function = compilation.function;
+  for (const SpecializedPlan& one : function.chosen.specializations)
+    function.specializations.push_back(TRY(compilation.compiler.compile(one.plan)));
+  return {};
+}
+
 }  // namespace
 
 Status compile_regions(PlanCompilation& compilation) {
   CompiledFunction& function = compilation.function;
   function.regions = TRY(compilation.compiler.compile(function.chosen.plan));
-  return compile_alternatives(compilation);
+  TRY(compile_alternatives(compilation));
+  return compile_specializations(compilation);
 }
 
 Status verify_compiled(const PlanCompilation& compilation) {
@@ -44,6 +53,8 @@ Status verify_compiled(const PlanCompilation& compilation) {
   TRY(verify(function.chosen.plan, function.regions));
   for (size_t i = 0; i < function.alternatives.size(); ++i)
     TRY(verify(function.chosen.alternatives[i].plan, function.alternatives[i]));
+  for (size_t i = 0; i < function.specializations.size(); ++i)
+    TRY(verify(function.chosen.specializations[i].plan, function.specializations[i]));
   return {};
 }
 

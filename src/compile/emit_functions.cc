@@ -19,6 +19,12 @@ FunctionParts parts_of(const CompiledFunction& function) {
     parts.alternatives.push_back(
         {function.name, *function.problem, other.plan, function.alternatives[i], other.measured, {}});
   }
+  for (size_t i = 0; i < function.specializations.size(); ++i) {
+    const SpecializedPlan& one = chosen.specializations[i];
+    parts.specializations.push_back(
+        {function.name, *one.problem, one.plan, function.specializations[i], one.measured, {}});
+    parts.specializations.back().range = {one.symbol, one.min, one.max};
+  }
   parts.stages = chosen.stages;
   parts.notes = function.all_notes();
   return parts;

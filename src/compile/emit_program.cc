@@ -64,7 +64,7 @@ class ProgramEmitter {
  public:
   explicit ProgramEmitter(const CompileRequest& request) : request_(request) {}
 
-  /// Appends the parts of one plan, without its alternatives.
+  /// Appends the parts of one plan, without its alternatives and specializations.
   Result<std::unique_ptr<fbs::FunctionT>> add(const FunctionParts& parts) {
     const auto first_region = static_cast<uint32_t>(program.regions.size());
     const auto first_node = static_cast<uint32_t>(program.nodes.size());
@@ -78,10 +78,11 @@ class ProgramEmitter {
     describe_plugins(parts);
     built.function.measured_ns = static_cast<uint64_t>(parts.measured.value_or(0));
     built.function.notes = parts.notes;
+    if (parts.range) built.function.ranges.push_back(describe_range(*parts.range));
     return std::make_unique<fbs::FunctionT>(std::move(built.function));
   }
 
-  /// Adds all functions; the regions of preferred plans come before those of all alternatives.
+  /// Adds all functions; the regions of preferred plans come before those of all other plans.
   Status add_functions(const std::vector<FunctionParts>& functions) {
     describe_slots(functions[0].problem, program);
     for (const FunctionParts& parts : functions) {
@@ -97,6 +98,8 @@ class ProgramEmitter {
         std::erase_if(required, [&](const std::string& name) { return !others.contains(name); });
       }
       requirements_.insert(required.begin(), required.end());
+      for (const FunctionParts& specialization : functions[i].specializations)
+        program.functions[i]->specializations.push_back(TRY(add(specialization)));
     }
     program.requirements.assign(requirements_.begin(), requirements_.end());
     return {};
@@ -175,6 +178,14 @@ class ProgramEmitter {
       }
       program.regions.push_back(std::move(entry));
     }
+  }
+
+  static std::unique_ptr<fbs::SymbolRangeT> describe_range(const SymbolRange& range) {
+    auto described = std::make_unique<fbs::SymbolRangeT>();
+    described->symbol = static_cast<uint32_t>(range.symbol);
+    described->min = static_cast<uint64_t>(range.min);
+    described->max = static_cast<uint64_t>(range.max);
+    return described;
   }
 
   void describe_plugins(const FunctionParts& parts) {

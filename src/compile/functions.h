@@ -34,9 +34,10 @@ struct PlannedFunction : ImportedFunction {
 /// A function with the code of its plan and of the plan's alternatives.
 struct CompiledFunction : PlannedFunction {
   CompiledRegions regions;
-  std::vector<CompiledRegions> alternatives;  // compiled regions of chosen.alternatives
-  uint64_t arena_bytes = 0;                   // total over all spaces
-  std::vector<MemoryUse> memory;              // memory use of this function alone, by space
+  std::vector<CompiledRegions> alternatives;     // compiled regions of chosen.alternatives
+  std::vector<CompiledRegions> specializations;  // likewise
+  uint64_t arena_bytes = 0;                      // total over all spaces
+  std::vector<MemoryUse> memory;                 // memory use of this function alone, by space
 };
 
 }  // namespace intarsia

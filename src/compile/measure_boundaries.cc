@@ -67,7 +67,7 @@ Result<TurnTimes> time_turns(RegionCompiler& compiler, const std::vector<uint32_
   RefusedRegions refused;
   RegionCompiler of_chain(problem, compiler.request(), compiler.services(), {}, refused);
   const Plan plan = take_turns(problem, targets);
-  const PlanTimes times = TRY(TRY(measure_plans({&plan}, of_chain)).front());
+  const PlanTimes times = TRY(TRY(measure_plans({&plan}, problem, of_chain)).front());
   if (times.regions.size() != plan.partition.regions.size()) return fail("regions were not timed");
   int64_t in_regions = 0;
   for (const Timing& region : times.regions) in_regions = add_times(in_regions, region.nanoseconds);

@@ -4,6 +4,7 @@
 
 #include "base/cpu_level.h"
 #include "compile/emit_program.h"
+#include "plan/choose/planning_sizes.h"
 #include "plan/costs/plan_keys.h"
 #include "translate/translate_node.h"
 
@@ -107,8 +108,8 @@ class Measurement {
 }  // namespace
 
 Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Plan*>& plans,
+                                                     const PlanningProblem& problem,
                                                      RegionCompiler& compiler) {
-  const PlanningProblem& problem = compiler.problem();
   const CompileRequest& request = compiler.request();
   const CompileServices& services = compiler.services();
   const Measurement progress(compiler, plans);
@@ -165,7 +166,7 @@ std::string why_plans_are_not_measured(RegionCompiler& compiler) {
   return compiler.services().measuring.time_programs ? "" : "nothing here can measure";
 }
 
-CostKey plan_conditions(const CompileRequest& request) {
+CostKey plan_conditions(const PlanningProblem& problem, const CompileRequest& request) {
   const Result<std::string> cpu = resolve_cpu_level(request.cpu);
   CostKey conditions;
   conditions.code = fmt::format("{}, tune {}, intarsia {}{}", cpu ? *cpu : request.cpu,
@@ -173,6 +174,7 @@ CostKey plan_conditions(const CompileRequest& request) {
                                 request.prefers_size ? ", for size" : "");
   conditions.threads = request.threads;
   conditions.precision = request.exact_math ? "exact" : "fast";
+  conditions.sizes = print_planned_sizes(problem.graph, "=", ",");
   return conditions;
 }
 

@@ -8,7 +8,9 @@ namespace intarsia {
 /// Compiles each plan, writes it to a temporary file and has Measuring::time_programs run them in turns.
 /// Returns one result per plan, since a plan may fail to compile or run. Error: none could be measured, for
 /// want of time or of room for the files.
+/// `problem`: that of the compiler, maybe at other sizes.
 Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Plan*>& plans,
+                                                     const PlanningProblem& problem,
                                                      RegionCompiler& compiler);
 
 /// Returns the cost of copies between two devices from the table; nullopt if it was never measured.
@@ -19,8 +21,8 @@ Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, Regi
 /// Returns the reason that plans are not compared in this compile; empty if they are.
 std::string why_plans_are_not_measured(RegionCompiler& compiler);
 
-/// Returns the conditions, besides content, that times of plans and regions depend on: `code`, `threads` and
-/// `precision`.
-CostKey plan_conditions(const CompileRequest& request);
+/// Returns the conditions, besides content, that times of plans and regions depend on: `code`, `threads`,
+/// `precision` and `sizes`.
+CostKey plan_conditions(const PlanningProblem& problem, const CompileRequest& request);
 
 }  // namespace intarsia

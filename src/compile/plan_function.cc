@@ -66,7 +66,8 @@ void predict_given_plan(FunctionPlanning& planning) {
   CostTable* table = planning.tools->compiler().tuning().costs();
   if (table == nullptr) return;
   std::optional<PlanPrediction> prediction =
-      predict_plan(planning.problem(), chosen.plan.placement, *table, plan_conditions(planning.request));
+      predict_plan(planning.problem(), chosen.plan.placement, *table,
+                   plan_conditions(planning.problem(), planning.request));
   if (!prediction) return;
   chosen.predicted = prediction->whole;
   chosen.costs = std::move(prediction->costs);
@@ -100,6 +101,7 @@ Status place_as_asked(FunctionPlanning& planning) {
 
 Status choose_function_plan(FunctionPlanning& planning) {
   ChosenPlan& chosen = planning.function.chosen;
+  planning.placed = chosen.plan;
   chosen = TRY(choose_plan(planning.problem(), std::move(chosen.plan), planning.tools->get()));
   if (planning.given) predict_given_plan(planning);
   return {};
@@ -125,7 +127,8 @@ void recall_region_costs(FunctionPlanning& planning) {
   chosen.regions.resize(partition.regions.size());
   if (chosen.costs) predict_regions(planning.problem(), partition, *chosen.costs, chosen.regions);
   if (CostTable* table = planning.tools->compiler().tuning().costs())
-    recall_regions(planning.problem(), partition, *table, plan_conditions(planning.request), chosen.regions);
+    recall_regions(planning.problem(), partition, *table,
+                   plan_conditions(planning.problem(), planning.request), chosen.regions);
 }
 
 Status verify_chosen_plan(const FunctionPlanning& planning) {

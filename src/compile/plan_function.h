@@ -13,6 +13,7 @@ struct FunctionPlanning {
   PlannedFunction function;
   std::optional<SavedPlan> given = {};  // what the user's plan file has for the function
   PlanningTools* tools = nullptr;       // set before plans are compared
+  Plan placed = {};                     // plan as placed, once another may have been chosen
 
   const PlanningProblem& problem() const { return *function.problem; }
   const Graph& graph() const { return problem().graph; }

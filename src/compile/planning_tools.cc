@@ -7,9 +7,9 @@
 
 namespace intarsia {
 
-PlanningTools::PlanningTools(const std::string& function, RegionCompiler& compiler, Replan replan,
-                             TimeSource source)
-    : compiler_(compiler), meter_(function, compiler) {
+PlanningTools::PlanningTools(const std::string& function, const PlanningProblem& problem,
+                             RegionCompiler& compiler, Replan replan, TimeSource source)
+    : problem_(problem), compiler_(compiler), meter_(function, compiler) {
   const CompileRequest& request = compiler.request();
   tools_.disabled_reason = why_plans_are_not_measured(compiler);
   tools_.also = request.also;
@@ -18,20 +18,20 @@ PlanningTools::PlanningTools(const std::string& function, RegionCompiler& compil
   tools_.replan = std::move(replan);
   if (tools_.disabled_reason.empty()) add_timer(source);
   const bool has_limit =
-      std::ranges::any_of(compiler.problem().memory_limits, [](uint64_t bytes) { return bytes != no_limit; });
+      std::ranges::any_of(problem.memory_limits, [](uint64_t bytes) { return bytes != no_limit; });
   if (has_limit && source == TimeSource::measurement) add_memory();
 }
 
 void PlanningTools::add_timer(TimeSource source) {
   const CompileServices& services = compiler_.services();
-  MeasurePlans measure = [this](const auto& plans) { return measure_plans(plans, compiler_); };
+  MeasurePlans measure = [this](const auto& plans) { return measure_plans(plans, problem_, compiler_); };
   if (source == TimeSource::memory)
     measure = [](const auto&) -> Result<std::vector<Result<PlanTimes>>> {
       return fail("its plans were not timed on this machine, with these options; `intarsia compile` does");
     };
   timer_.emplace(
-      compiler_.problem(), std::move(measure), [this] { return compiler_.tuning().probe(); },
-      *compiler_.tuning().costs(), plan_conditions(compiler_.request()),
+      problem_, std::move(measure), [this] { return compiler_.tuning().probe(); },
+      *compiler_.tuning().costs(), plan_conditions(problem_, compiler_.request()),
       services.measuring.peak ? services.measuring.peak() : 0);
   tools_.timer = &*timer_;
   tools_.time_link = [this, source](const DeviceSlot& from, const DeviceSlot& to) -> Result<LinkCost> {

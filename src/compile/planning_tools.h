@@ -13,11 +13,16 @@ enum class TimeSource {
   memory        // the table of measured times alone
 };
 
-/// Tools for plans of one problem. Without a reason not to compare plans there is a timer.
+/// Tools for plans of one problem at the sizes that it is planned with. Without a reason not to compare plans
+/// there is a timer.
 class PlanningTools {
  public:
   /// Refers to its arguments, which outlive it. `compiler` compiles plans to be measured.
-  PlanningTools(const std::string& function, RegionCompiler& compiler, Replan replan, TimeSource source);
+  PlanningTools(const std::string& function, RegionCompiler& compiler, Replan replan, TimeSource source)
+      : PlanningTools(function, compiler.problem(), compiler, std::move(replan), source) {}
+  /// `problem`: that of the compiler, at other sizes.
+  PlanningTools(const std::string& function, const PlanningProblem& problem, RegionCompiler& compiler,
+                Replan replan, TimeSource source);
   PlanningTools(const PlanningTools&) = delete;
   PlanningTools& operator=(const PlanningTools&) = delete;
 
@@ -29,6 +34,7 @@ class PlanningTools {
   void add_memory();
   const std::vector<BoundaryPrice>& boundaries(TimeSource source);
 
+  const PlanningProblem& problem_;
   RegionCompiler& compiler_;
   std::optional<PlanTimer> timer_;
   MemoryMeter meter_;

@@ -129,6 +129,7 @@ class DescribedMemory {
       for (size_t space = 0; space < stages.size(); ++space) stages[space] += sessions * arenas[space];
     }
     add_arenas(stages);
+    for (const auto& specialization : function.specializations) add(*specialization);
   }
 
   std::vector<MemoryUse> take() { return std::move(uses_); }
@@ -209,7 +210,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,
     constants.measured += total_bytes(compiled.regions[r].constants);
     constants.estimated += total_bytes(constants_of(problem_.graph, region));
   }
-  return measure_memory({function_, problem_, plan, compiled, std::nullopt, {}, {}, stages}, digests_);
+  return measure_memory({function_, problem_, plan, compiled, std::nullopt, {}, {}, {}, stages}, digests_);
 }
 
 CompiledRegion MemoryMeter::guess_region(const Partition& partition, size_t number) const {

@@ -28,6 +28,7 @@ std::optional<Shape> shape_at(const ValueType& type, const std::map<std::string,
 std::optional<uint64_t> ValueType::fixed_bytes() const { return bytes_of(*this, fixed_shape()); }
 
 int64_t OpenSize::tuned_size() const {
+  if (planned) return *planned;
   return tuned.empty() ? std::clamp<int64_t>(1, range.min, range.max) : tuned[0];
 }
 

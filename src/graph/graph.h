@@ -89,12 +89,13 @@ struct FoldedNode {
 struct OpenSize {
   std::string name;  // symbol of expressions: "batch"
   SizeRange range;
-  std::vector<int64_t> tuned = {};  // sizes to be fastest at, within the range
-  bool by_default = false;          // whether it stays open only since no shape mentions it
+  std::vector<int64_t> tuned = {};      // sizes to be fastest at, within the range
+  bool by_default = false;              // whether it stays open only since no shape mentions it
+  std::optional<int64_t> planned = {};  // size to plan and to measure with, if it is not the first of `tuned`
   bool operator==(const OpenSize&) const = default;
 
-  /// Returns the size to plan and to measure with: the first to be fastest at, else the smallest of 1 or
-  /// more.
+  /// Returns the size to plan and to measure with: `planned`, else the first to be fastest at, else the
+  /// smallest of 1 or more.
   int64_t tuned_size() const;
 };
 

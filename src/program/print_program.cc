@@ -62,6 +62,14 @@ std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& funct
   return text + "\n";
 }
 
+std::string print_ranges(const fbs::FunctionT& function) {
+  std::vector<std::string> texts;
+  for (const auto& range : function.ranges)
+    texts.push_back(
+        fmt::format("{} is {} to {}", function.symbols[range->symbol]->name, range->min, range->max));
+  return fmt::format("{}", fmt::join(texts, " and "));
+}
+
 std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& function) {
   std::string text =
       fmt::format("function {}({}) -> ({})\n", function.name, print_values(function, function.inputs, true),
@@ -83,6 +91,9 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
   if (function.measured_ns > 0) text += fmt::format("  measured {} ns\n", function.measured_ns);
   for (const auto& alternative : function.alternatives)
     text += "alternative " + print_function(program, *alternative);
+  for (const auto& specialization : function.specializations)
+    text +=
+        fmt::format("where {}: {}", print_ranges(*specialization), print_function(program, *specialization));
   for (const auto& stage : function.stages)
     text += fmt::format("stage on {} ({}): {}", program.slots[stage->slot]->name,
                         fmt::join(stage->executors, ", "), print_function(program, *stage->function));

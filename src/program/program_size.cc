@@ -74,6 +74,11 @@ ProgramSize measure_size(const fbs::ProgramT& program, uint64_t code_bytes, uint
       size.alternatives.emplace_back(targets_of(program, *alternative), meter.add(*alternative));
       known += size.alternatives.back().second;
     }
+  for (const auto& function : program.functions)
+    for (const auto& specialization : function->specializations) {
+      size.specializations.emplace_back(targets_of(program, *specialization), meter.add(*specialization));
+      known += size.specializations.back().second;
+    }
   size.code = code_bytes;
   size.program = file_bytes;
   size.description = size.program - std::min(size.program, known + size.code);
@@ -90,6 +95,8 @@ std::string print_size(const ProgramSize& size) {
   for (const auto& [why, bytes] : size.growths) add(bytes, "more " + explain_growth(why));
   for (const auto& [targets, bytes] : size.alternatives)
     add(bytes, "of weights for the alternative on " + targets);
+  for (const auto& [targets, bytes] : size.specializations)
+    add(bytes, "of weights for other sizes on " + targets);
   add(size.code, "of code");
   add(size.description, "of description");
   return fmt::format("{}: {}", print_byte_size(size.program), fmt::join(parts, ", "));

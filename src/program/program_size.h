@@ -14,8 +14,9 @@ struct ProgramSize {
   uint64_t weights = 0;                                   // bytes of weights in the model
   std::vector<std::pair<std::string, uint64_t>> growths;  // additional bytes of weights, by reason
   std::vector<std::pair<std::string, uint64_t>> alternatives;  // weights that no earlier plan has, by targets
-  uint64_t code = 0;                                           // code of all plans
-  uint64_t description = 0;                                    // everything else
+  std::vector<std::pair<std::string, uint64_t>> specializations = {};  // likewise
+  uint64_t code = 0;                                                   // code of all plans
+  uint64_t description = 0;                                            // everything else
 };
 
 /// Measures a program by its description, the bytes of its code and those of its file. Equal weights are

@@ -122,15 +122,41 @@ std::string print_boundary(const fbs::FunctionT& function) {
   return text;
 }
 
-Status verify_alternatives(const fbs::ProgramT& program, const fbs::FunctionT& function) {
-  for (size_t i = 0; i < function.alternatives.size(); ++i) {
-    const fbs::FunctionT& alternative = *function.alternatives[i];
-    TRY(with_context(verify_function(program, alternative), "alternative {}", i));
-    if (!alternative.alternatives.empty()) return fail("alternative {} has alternatives", i);
-    if (!alternative.stages.empty()) return fail("alternative {} has stages", i);
-    if (alternative.name != function.name || print_boundary(alternative) != print_boundary(function))
-      return fail("alternative {} has another name, other inputs or other outputs", i);
-  }
+/// Checks another way to run the function.
+Status verify_other_way(const fbs::ProgramT& program, const fbs::FunctionT& function,
+                        const fbs::FunctionT& other) {
+  TRY(verify_function(program, other));
+  if (!other.alternatives.empty()) return fail("it has alternatives");
+  if (!other.specializations.empty()) return fail("it has specializations");
+  if (!other.stages.empty()) return fail("it has stages");
+  if (other.name != function.name || print_boundary(other) != print_boundary(function))
+    return fail("it has another name, other inputs or other outputs");
+  return {};
+}
+
+bool has_symbols_of(const fbs::FunctionT& function, const fbs::FunctionT& other) {
+  return std::ranges::equal(function.symbols, other.symbols, [](const auto& one, const auto& two) {
+    return one->name == two->name && one->min == two->min && one->max == two->max;
+  });
+}
+
+Status verify_specialization(const fbs::ProgramT& program, const fbs::FunctionT& function,
+                             const fbs::FunctionT& specialization) {
+  TRY(verify_other_way(program, function, specialization));
+  if (!has_symbols_of(function, specialization)) return fail("it has other symbols");
+  if (specialization.ranges.empty()) return fail("no sizes that it is for");
+  for (const auto& range : specialization.ranges)
+    if (range->symbol >= function.symbols.size() || range->min > range->max)
+      return fail("sizes {} to {} of symbol {}", range->min, range->max, range->symbol);
+  return {};
+}
+
+Status verify_other_ways(const fbs::ProgramT& program, const fbs::FunctionT& function) {
+  for (size_t i = 0; i < function.alternatives.size(); ++i)
+    TRY(with_context(verify_other_way(program, function, *function.alternatives[i]), "alternative {}", i));
+  for (size_t i = 0; i < function.specializations.size(); ++i)
+    TRY(with_context(verify_specialization(program, function, *function.specializations[i]),
+                     "specialization {}", i));
   if (!function.alternatives.empty() && !has_need(program, alternatives_feature))
     return fail("it has alternatives, but the program does not need '{}'", alternatives_feature);
   if (!function.symbols.empty() && !has_need(program, symbols_feature))
@@ -155,7 +181,7 @@ Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, ui
   for (const auto& function : program.functions) {
     if (!names.insert(function->name).second) return fail("two functions are named '{}'", function->name);
     TRY(with_context(verify_function(program, *function), "function '{}'", function->name));
-    TRY(with_context(verify_alternatives(program, *function), "function '{}'", function->name));
+    TRY(with_context(verify_other_ways(program, *function), "function '{}'", function->name));
     TRY(with_context(verify_stages(program, *function), "function '{}'", function->name));
   }
   return {};

@@ -64,8 +64,8 @@ class StageVerification {
     const fbs::FunctionT& function = *stage.function;
     TRY(verify_executors(program_, stage));
     TRY(verify_function(program_, function, true));
-    if (!function.alternatives.empty() || !function.stages.empty())
-      return fail("it has alternatives or stages of its own");
+    if (!function.alternatives.empty() || !function.stages.empty() || !function.specializations.empty())
+      return fail("it has alternatives, specializations or stages of its own");
     if (function.name.empty() || !names_.insert(function.name).second)
       return fail("its name '{}' is empty or another stage's", function.name);
     for (uint32_t region : regions_run(function))

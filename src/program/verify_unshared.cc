@@ -71,6 +71,8 @@ void visit_function(Budget& budget, const fbs::Function& function) {
   budget.numbers(function.arena_bytes());
   budget.texts(function.notes());
   budget.each(function.alternatives(), [&](const fbs::Function& one) { visit_function(budget, one); });
+  budget.each(function.specializations(), [&](const fbs::Function& one) { visit_function(budget, one); });
+  budget.each(function.ranges(), [](const fbs::SymbolRange&) {});
   budget.each(function.stages(), [&](const fbs::Stage& stage) {
     if (stage.function() != nullptr) visit_function(budget, *stage.function());
     budget.texts(stage.executors());

@@ -213,6 +213,17 @@ std::vector<ExplainedStage> explain_stages(const CompiledFunction& function) {
   return stages;
 }
 
+ExplainedSpecialization explain_specialization(const SpecializedPlan& plan) {
+  const Graph& graph = plan.problem->graph;
+  ExplainedSpecialization explained{.size = graph.open_sizes[plan.symbol],
+                                    .targets = targets_of(*plan.problem, plan.plan.partition),
+                                    .measured = plan.measured};
+  explained.size.range = {plan.min, plan.max};
+  explained.size.tuned.clear();
+  for (const OpenSize& size : graph.open_sizes) explained.sizes.emplace_back(size.name, size.tuned_size());
+  return explained;
+}
+
 }  // namespace
 
 Explanation explain_function(const CompiledFunction& function) {
@@ -240,6 +251,8 @@ Explanation explain_function(const CompiledFunction& function) {
   for (const AlternativePlan& alternative : function.chosen.alternatives)
     explanation.alternatives.push_back(
         {targets_of(problem, alternative.plan.partition), alternative.measured});
+  for (const SpecializedPlan& one : function.chosen.specializations)
+    explanation.specializations.push_back(explain_specialization(one));
   explanation.stages = explain_stages(function);
   explanation.notes = function.all_notes();
   explain_costs(function, explanation);

@@ -105,18 +105,43 @@ class FlowFinder {
 
 namespace {
 
-/// Counts the regions of the functions themselves, which come before those of their alternatives.
+/// Counts the regions of the functions themselves, which come before those of their other plans.
 size_t count_preferred_regions(const fbs::ProgramT& program) {
-  uint32_t first_of_alternatives = static_cast<uint32_t>(program.regions.size());
+  uint32_t first_of_others = static_cast<uint32_t>(program.regions.size());
+  const auto find_first = [&](const fbs::FunctionT& function) {
+    for (const auto& step : function.steps)
+      if (step->kind == fbs::StepKind::run) first_of_others = std::min(first_of_others, step->region);
+  };
   for (const auto& function : program.functions) {
-    for (const auto& alternative : function->alternatives) {
-      for (const auto& step : alternative->steps) {
-        if (step->kind == fbs::StepKind::run)
-          first_of_alternatives = std::min(first_of_alternatives, step->region);
-      }
+    for (const auto& alternative : function->alternatives) find_first(*alternative);
+    for (const auto& specialization : function->specializations) find_first(*specialization);
+  }
+  return first_of_others;
+}
+
+/// Returns the sizes that a function was measured with, which its inputs tell.
+std::vector<std::pair<std::string, int64_t>> measured_sizes(const fbs::FunctionT& function) {
+  std::map<std::string, int64_t> sizes;
+  for (uint32_t id : function.inputs) {
+    const fbs::ValueT& input = *function.values[id];
+    for (size_t axis = 0; axis < input.tuned_dims.size() && axis < input.sizes.size(); ++axis) {
+      if (input.sizes[axis] == 0) continue;
+      if (const auto symbol = symbol_of(*function.sizes[input.sizes[axis] - 1]))
+        sizes[function.symbols[*symbol]->name] = input.tuned_dims[axis];
     }
   }
-  return first_of_alternatives;
+  return {sizes.begin(), sizes.end()};
+}
+
+ExplainedSpecialization explain_specialization(const fbs::ProgramT& program, const fbs::FunctionT& function,
+                                               const fbs::SymbolRangeT& range) {
+  ExplainedSpecialization explained{.size = explain_symbol(*function.symbols[range.symbol]),
+                                    .targets = targets_of(program, function),
+                                    .measured = time_or_none(function.measured_ns),
+                                    .sizes = measured_sizes(function)};
+  explained.size.range = {static_cast<int64_t>(range.min), static_cast<int64_t>(range.max)};
+  explained.size.tuned.clear();
+  return explained;
 }
 
 ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& stage) {
@@ -169,6 +194,9 @@ Explanation explain_program(const MappedProgram& mapped) {
     for (const auto& alternative : function->alternatives)
       explanation.alternatives.push_back(
           {targets_of(program, *alternative), time_or_none(alternative->measured_ns)});
+    for (const auto& specialization : function->specializations)
+      for (const auto& range : specialization->ranges)
+        explanation.specializations.push_back(explain_specialization(program, *specialization, *range));
     explanation.notes.insert(explanation.notes.end(), function->notes.begin(), function->notes.end());
     for (const auto& stage : function->stages) explanation.stages.push_back(explain_stage(program, *stage));
   }

@@ -226,6 +226,14 @@ std::string print_range(const OpenSize& size) {
   return text;
 }
 
+std::string print_sizes(const ExplainedSpecialization& specialization) {
+  std::vector<std::string> measured;
+  for (const auto& [name, size] : specialization.sizes)
+    measured.push_back(fmt::format("{} = {}", name, size));
+  return fmt::format("{} {}, measured with {}", specialization.size.name, print_range(specialization.size),
+                     fmt::join(measured, ", "));
+}
+
 std::string print_type(const ExplainedPort& port) {
   if (!port.shape) return port.dtype + "[*]";
   return port.dtype + print_shape(*port.shape);
@@ -266,6 +274,10 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
         fmt::format("  {}{}", other.targets, other.measured ? ", " + print_milliseconds(other.measured) : ""),
         6);
   }
+  if (!explanation.specializations.empty()) text += "\nAt other sizes:\n";
+  for (const ExplainedSpecialization& one : explanation.specializations)
+    text +=
+        wrap(fmt::format("  {}: {}, {}", print_sizes(one), one.targets, print_milliseconds(one.measured)), 6);
   print_stages(explanation, text);
   if (!explanation.notes.empty()) text += "\nNotes:\n";
   for (const std::string& note : explanation.notes) text += wrap("  " + note, 6);

@@ -92,6 +92,14 @@ struct ExplainedAlternative {
   std::optional<int64_t> measured;  // nanoseconds of a run on the compiling machine
 };
 
+/// Plan of a function for a range of an open size.
+struct ExplainedSpecialization {
+  OpenSize size;                    // size, with the range that the plan is for
+  std::string targets;              // "onnxruntime@cpu"
+  std::optional<int64_t> measured;  // nanoseconds of a run on the compiling machine, at `sizes`
+  std::vector<std::pair<std::string, int64_t>> sizes;  // numbers of all open sizes
+};
+
 /// A part of the function that a pipeline runs on executors of its own.
 struct ExplainedStage {
   std::string slot;
@@ -122,6 +130,7 @@ struct Explanation {
   std::vector<ExplainedCopy> copies;
   std::vector<ExplainedFlow> flows;
   std::vector<ExplainedAlternative> alternatives;
+  std::vector<ExplainedSpecialization> specializations;
   std::vector<ExplainedStage> stages;  // empty if the function is not divided
   std::vector<ExplainedPlan> plans;    // fastest first
   std::vector<std::string> targets;    // targets of the segments' times

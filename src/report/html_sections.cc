@@ -221,6 +221,15 @@ std::optional<HtmlSection> alternatives_section(const Explanation& explanation) 
                      html_note("The first of these that can be loaded runs instead.") + table.print()};
 }
 
+std::optional<HtmlSection> specializations_section(const Explanation& explanation) {
+  if (explanation.specializations.empty()) return std::nullopt;
+  HtmlTable table("specializations", {{"Sizes", "long"}, {"Runs on", "long"}, {"A run, measured", "number"}});
+  for (const ExplainedSpecialization& one : explanation.specializations)
+    table.add_row({text_cell(print_sizes(one)), text_cell(one.targets), time_cell(one.measured)});
+  return HtmlSection{"specializations", "At other sizes",
+                     html_note("A run takes the first of these that its sizes are for.") + table.print()};
+}
+
 std::optional<HtmlSection> notes_section(const Explanation& explanation) {
   if (explanation.notes.empty()) return std::nullopt;
   HtmlTable table("notes", {{"What was left out, and why", "long"}});
@@ -254,7 +263,7 @@ std::vector<HtmlSection> html_sections(const Explanation& explanation) {
   std::vector<HtmlSection> sections;
   for (const auto make :
        {stages_section, regions_section, refused_section, plans_section, costs_section, nodes_section,
-        copies_section, alternatives_section, notes_section, ports_section}) {
+        copies_section, alternatives_section, specializations_section, notes_section, ports_section}) {
     if (std::optional<HtmlSection> section = make(explanation)) sections.push_back(std::move(*section));
   }
   return sections;

@@ -127,6 +127,21 @@ Json alternatives_json(const Explanation& explanation) {
   return list;
 }
 
+Json specializations_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedSpecialization& one : explanation.specializations) {
+    Json sizes = Json::object();
+    for (const auto& [name, size] : one.sizes) sizes[name] = size;
+    list.push_back({{"symbol", one.size.name},
+                    {"min", one.size.range.min},
+                    {"max", one.size.range.max},
+                    {"targets", one.targets},
+                    {"measured_at", std::move(sizes)},
+                    {"measured_ms", milliseconds_or_null(one.measured)}});
+  }
+  return list;
+}
+
 Json stages_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedStage& stage : explanation.stages)
@@ -303,6 +318,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
+  json["specializations"] = specializations_json(explanation);
   json["stages"] = stages_json(explanation);
   json["throughput"] = throughput_json(function);
   json["segments"] = segments_json(explanation);
@@ -352,6 +368,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
+  json["specializations"] = specializations_json(explanation);
   json["stages"] = stages_json(explanation);
   json["measured_ms"] = milliseconds_or_null(explanation.measured);
   json["size"] = size_json(explanation.size);

@@ -47,5 +47,8 @@ std::string print_memory(const ExplainedSlot& slot);
 std::string print_type(const ExplainedPort& port);
 /// Prints the sizes that it may have: "1 to 32, fastest at 1, 8".
 std::string print_range(const OpenSize& size);
+/// Prints the sizes that the plan is for, and those that it was measured with: "batch 12 to 32, measured with
+/// batch = 32".
+std::string print_sizes(const ExplainedSpecialization& specialization);
 
 }  // namespace intarsia

@@ -104,6 +104,7 @@ Status check_alignment(const fbs::ProgramT& program, const fbs::FunctionT& funct
   }
   for (const auto& alternative : function.alternatives)
     TRY(check_alignment(program, *alternative, space, alignment));
+  for (const auto& one : function.specializations) TRY(check_alignment(program, *one, space, alignment));
   for (const auto& stage : function.stages) TRY(check_alignment(program, *stage->function, space, alignment));
   if (bits % alignment == 0) return {};
   return fail(
@@ -265,7 +266,8 @@ class ProgramBinder {
                   function.alternatives.size());
     const fbs::FunctionT& chosen = alternative == 0 ? function : *function.alternatives[alternative - 1];
     bound_.functions.push_back({&chosen, alternative, targets_of(description(), chosen), {}});
-    return load(chosen);
+    TRY(load(chosen));
+    return bind_specializations(bound_.functions.back());
   }
 
   Status bind(const fbs::StageT& stage) {
@@ -288,12 +290,27 @@ class ProgramBinder {
       bound.reason += (bound.reason.empty() ? "" : "; ") + loaded.error().message;
     }
     bound.targets = targets_of(description(), *bound.function);
+    if (loaded) return bind_specializations(bound);
     if (loaded || bound.reason.empty()) return loaded;
     return fail(loaded.error().kind, "{}; {}", bound.reason, loaded.error().message);
   }
 
  private:
   const fbs::ProgramT& description() const { return file_.description; }
+
+  /// Binds those specializations of the function that can run here.
+  Status bind_specializations(BoundFunction& bound) {
+    for (const auto& specialization : bound.function->specializations) {
+      const Status loaded = load(*specialization);
+      if (loaded) {
+        bound.specializations.push_back(specialization.get());
+        continue;
+      }
+      if (!is_absence(loaded.error()) && !is_refused()) return loaded;
+      take_back();
+    }
+    return {};
+  }
 
   /// Loads everything that the function uses.
   Status load(const fbs::FunctionT& function) {

@@ -58,6 +58,15 @@ struct BoundFunction {
   uint32_t alternative = 0;  // 0: the function itself; else alternatives[alternative - 1]
   std::string targets;       // targets that it runs on: "halide@cpu + reference@cpu"
   std::string reason;        // reason why those before it cannot run here; empty: none are before it
+  /// Specializations of the function that run here; none of an alternative, or of a stage.
+  std::vector<const fbs::FunctionT*> specializations = {};
+
+  /// Calls `visit` on the function and on its specializations.
+  template <typename Visit>
+  void for_each_way(const Visit& visit) const {
+    visit(*function);
+    for (const fbs::FunctionT* specialization : specializations) visit(*specialization);
+  }
 };
 
 /// Bound program; immutable, so that any number of sessions can run it at once.

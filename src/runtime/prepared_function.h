@@ -79,6 +79,8 @@ class PreparedFunction {
   PreparedFunction& operator=(const PreparedFunction&) = delete;
 
   std::string_view name() const { return function_.name; }
+  /// Returns the sizes, by symbol, that the inputs tell. Errors: those that run() has for them.
+  Result<std::span<const int64_t>> find_sizes(std::span<const NamedTensor> inputs);
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
   void set_dump(DumpHook dump) { dump_ = std::move(dump); }
   void set_trace(const TraceCallback& trace, bool is_profile);

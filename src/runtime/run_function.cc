@@ -256,6 +256,11 @@ void PreparedFunction::drop_dynamic_values() {
   }
 }
 
+Result<std::span<const int64_t>> PreparedFunction::find_sizes(std::span<const NamedTensor> inputs) {
+  TRY(caught([&] { return binder_->bind_inputs(inputs); }));
+  return binder_->open_sizes().sizes;
+}
+
 Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
   const Status status = caught([&]() -> Status {
     TRY(binder_->bind_inputs(inputs));

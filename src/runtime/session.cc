@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "runtime/open_arenas.h"
-#include "runtime/prepared_function.h"
+#include "runtime/specialized_function.h"
 
 namespace intarsia {
 
@@ -16,11 +16,11 @@ namespace {
 Result<Memory> allocate_arena(const BoundProgram& program, size_t space) {
   uint64_t bytes = 0;
   bool is_used = space == host_space;
-  for (const BoundFunction& bound : program.functions) {
-    bytes = std::max(bytes, bound.function->arena_bytes[space]);
-    is_used |=
-        std::ranges::any_of(bound.function->values, [&](const auto& value) { return value->space == space; });
-  }
+  const auto add = [&](const fbs::FunctionT& function) {
+    bytes = std::max(bytes, function.arena_bytes[space]);
+    is_used |= std::ranges::any_of(function.values, [&](const auto& value) { return value->space == space; });
+  };
+  for (const BoundFunction& bound : program.functions) bound.for_each_way(add);
   if (program.spaces[space] == nullptr || (!is_used && bytes == 0)) return Memory();
   Result<Memory> memory = program.spaces[space]->allocate(bytes);
   if (!memory && memory.error().kind != ErrorKind::device_lost)
@@ -56,8 +56,8 @@ Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program, ui
   }
   session.open_arenas_ = std::make_unique<OpenArenas>(*session.program_, max_arena_bytes);
   for (const BoundFunction& bound : session.program_->functions) {
-    session.functions_.push_back(TRY(
-        PreparedFunction::make(*session.program_, *bound.function, session.arenas_, *session.open_arenas_)));
+    session.functions_.push_back(
+        TRY(SpecializedFunction::make(*session.program_, bound, session.arenas_, *session.open_arenas_)));
   }
   return session;
 }
@@ -73,21 +73,22 @@ Status Session::run(std::string_view function, std::span<const NamedTensor> inpu
                     std::span<NamedTensor> outputs) {
   if (function.empty() && functions_.size() == 1) return functions_[0]->run(inputs, outputs);
   std::vector<std::string_view> names;
-  for (const std::unique_ptr<PreparedFunction>& one : functions_) {
+  for (const std::unique_ptr<SpecializedFunction>& one : functions_) {
     if (one->name() == function) return one->run(inputs, outputs);
   }
-  for (const std::unique_ptr<PreparedFunction>& one : functions_) names.push_back(one->name());
+  for (const std::unique_ptr<SpecializedFunction>& one : functions_) names.push_back(one->name());
   return fail("no function '{}'; the program has: {}", function, fmt::join(names, ", "));
 }
 
 void Session::set_dump(const DumpHook& dump) {
   dump_ = dump;
-  for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_dump(dump);
+  for (const std::unique_ptr<SpecializedFunction>& function : functions_) function->set_dump(dump);
 }
 
 void Session::set_trace(const TraceCallback& trace, bool is_profile) {
   trace_ = trace;
-  for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_trace(trace, is_profile);
+  for (const std::unique_ptr<SpecializedFunction>& function : functions_)
+    function->set_trace(trace, is_profile);
 }
 
 }  // namespace intarsia

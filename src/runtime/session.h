@@ -15,7 +15,7 @@
 namespace intarsia {
 
 class OpenArenas;
-class PreparedFunction;
+class SpecializedFunction;
 
 /// Hook called after each step with every value that it wrote, as a tensor in host memory.
 using DumpHook = std::function<void(const std::string& value, const TensorView& tensor)>;
@@ -64,7 +64,7 @@ class Session {
   std::shared_ptr<const BoundProgram> program_;
   std::vector<Memory> arenas_;  // one per space, shared by all functions
   std::unique_ptr<OpenArenas> open_arenas_;
-  std::vector<std::unique_ptr<PreparedFunction>> functions_;
+  std::vector<std::unique_ptr<SpecializedFunction>> functions_;
   DumpHook dump_;
   TraceCallback trace_;
 };

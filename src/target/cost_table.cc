@@ -17,12 +17,13 @@ namespace {
 /// Returns the format of the file.
 DatabaseFormat cost_format() {
   return {.name = "costs",
-          .version = 3,
+          .version = 4,
           .schema =
               "CREATE TABLE IF NOT EXISTS costs (machine TEXT, device TEXT, backend TEXT, version TEXT, code "
-              "TEXT, threads INTEGER, precision TEXT, kind TEXT, digest TEXT, nanoseconds INTEGER, spread "
+              "TEXT, threads INTEGER, precision TEXT, sizes TEXT, kind TEXT, digest TEXT, nanoseconds "
+              "INTEGER, spread "
               "REAL, probe_ns INTEGER, at INTEGER, fault TEXT, PRIMARY KEY (digest, machine, kind, backend, "
-              "version, code, device, threads, precision)) WITHOUT ROWID;"
+              "version, code, device, threads, precision, sizes)) WITHOUT ROWID;"
               "CREATE TABLE IF NOT EXISTS links (machine TEXT, from_space TEXT, to_space TEXT, latency_ns "
               "REAL, ns_per_byte REAL, at INTEGER, PRIMARY KEY (machine, from_space, to_space)) WITHOUT "
               "ROWID"};
@@ -75,7 +76,7 @@ void CostTable::warn(const std::string& why) {
 std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
   Statement select(
       file_,
-      "SELECT asked.key, kind, backend, version, code, device, threads, precision, nanoseconds, "
+      "SELECT asked.key, kind, backend, version, code, device, threads, precision, sizes, nanoseconds, "
       "spread, probe_ns, at, fault FROM json_each(?) AS asked CROSS JOIN costs ON digest = asked.value "
       "WHERE machine = ? AND nanoseconds > 0");
   const std::vector<const CostKey*> sorted = sort_keys(keys);
@@ -86,13 +87,13 @@ std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
     const bool is_same = select.text(1) == name_of(key.kind) && select.text(2) == key.backend &&
                          select.text(3) == key.version && select.text(4) == key.code &&
                          select.text(5) == key.device && select.number(6) == key.threads &&
-                         select.text(7) == key.precision;
+                         select.text(7) == key.precision && select.text(8) == key.sizes;
     if (is_same)
       found.emplace_hint(found.end(), key,
-                         Cost{{select.number(8), select.real(9)},
-                              select.number(10),
+                         Cost{{select.number(9), select.real(10)},
                               select.number(11),
-                              std::string(select.text(12))});
+                              select.number(12),
+                              std::string(select.text(13))});
   }
   for (const CostKey& key : keys) {
     if (const auto disturbed = disturbed_.find(key); disturbed != disturbed_.end())
@@ -110,12 +111,13 @@ void CostTable::add(std::span<const std::pair<CostKey, Cost>> rows) {
   }
   bool added = file_.run("BEGIN IMMEDIATE");
   if (added) {
-    Statement insert(file_, "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement insert(file_,
+                     "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& [key, cost] : rows) {
       if (cost.timing.is_disturbed) continue;
       insert.bind(machine_, key.device, key.backend, key.version, key.code, int64_t{key.threads},
-                  key.precision, name_of(key.kind), key.digest, cost.timing.nanoseconds, cost.timing.spread,
-                  cost.probe_nanoseconds, cost.at, cost.fault);
+                  key.precision, key.sizes, name_of(key.kind), key.digest, cost.timing.nanoseconds,
+                  cost.timing.spread, cost.probe_nanoseconds, cost.at, cost.fault);
       added = added && insert.step() == SQLITE_DONE;
       insert.reset();
     }

@@ -30,7 +30,8 @@ struct CostKey {
   std::string code;     // version of our code generation, and what it depends on besides the content
   std::string device;   // model of the device; "cpu" is the CPU of the machine
   int threads = 1;      // threads of the program
-  std::string precision;  // type that a kernel computes, else the allowed arithmetic
+  std::string precision;   // type that a kernel computes, else the allowed arithmetic
+  std::string sizes = {};  // numbers that open sizes had: "batch=8,seq=16"; empty if all sizes are fixed
   auto operator<=>(const CostKey&) const = default;
 };
 

@@ -48,16 +48,64 @@ const Case cases[] = {
        m.alternative();
        m.program.needs.clear();
      }},
-    {"function 'main': alternative 0 has another name, other inputs or other outputs",
+    {"function 'main': alternative 0: it has another name, other inputs or other outputs",
      [](auto& m) {
        m.alternative();
        m.function().alternatives[0]->values[0]->name = "z";
      }},
-    {"function 'main': alternative 0 has alternatives",
+    {"function 'main': alternative 0: it has alternatives",
      [](auto& m) {
        m.alternative();
        auto& first = *m.function().alternatives[0];
        first.alternatives.push_back(std::make_unique<fbs::FunctionT>(first));
+     }},
+    {"function 'main': specialization 0: it has another name, other inputs or other outputs",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       m.function().specializations[0]->name = "other";
+     }},
+    {"function 'main': specialization 0: it has specializations",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       auto& first = *m.function().specializations[0];
+       first.specializations.push_back(std::make_unique<fbs::FunctionT>(first));
+     }},
+    {"function 'main': specialization 0: it has other symbols",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       m.function().specializations[0]->symbols[0]->max = 7;
+     }},
+    {"function 'main': specialization 0: no sizes that it is for",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       m.function().specializations[0]->ranges.clear();
+     }},
+    {"function 'main': specialization 0: sizes 5 to 4 of symbol 0",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(5, 4);
+     }},
+    {"function 'main': specialization 0: sizes 2 to 8 of symbol 1",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       m.function().specializations[0]->ranges[0]->symbol = 1;
+     }},
+    {"function 'main': specialization 0: step 1: region 9 of 4",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       m.function().specializations[0]->steps[1]->region = 9;
+     }},
+    {"function 'main': alternative 0: it has specializations",
+     [](auto& m) {
+       open_size(m);
+       m.specialization(2, 8);
+       m.alternative();
      }},
     {"function 'main': alternative 0: step 1: region 9 of 4",
      [](auto& m) {
@@ -236,17 +284,17 @@ const Case cases_of_stages[] = {
      }},
     {"stage 1: its name 'stage0' is empty or another stage's",
      [](auto& m) { stage(m, 1).function->name = "stage0"; }},
-    {"stage 0: it has alternatives or stages of its own",
+    {"stage 0: it has alternatives, specializations or stages of its own",
      [](auto& m) {
        fbs::FunctionT& first = *stage(m, 0).function;
        first.stages.push_back(std::make_unique<fbs::StageT>(stage(m, 0)));
      }},
-    {"stage 0: it has alternatives or stages of its own",
+    {"stage 0: it has alternatives, specializations or stages of its own",
      [](auto& m) {
        fbs::FunctionT& first = *stage(m, 0).function;
        first.alternatives.push_back(std::make_unique<fbs::FunctionT>(first));
      }},
-    {"function 'main': alternative 0 has stages", [](auto& m) { m.alternative(); }},
+    {"function 'main': alternative 0: it has stages", [](auto& m) { m.alternative(); }},
 };
 
 TEST(VerifyProgram, NamesWhatIsBrokenOfStages) {

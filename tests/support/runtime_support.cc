@@ -198,7 +198,8 @@ void ProgramMaker::copy(uint32_t from, uint32_t to) {
   function().steps.push_back(std::move(step));
 }
 
-uint32_t ProgramMaker::alternative() {
+/// Returns a copy of the function that has copies of all regions.
+std::unique_ptr<fbs::FunctionT> ProgramMaker::copy_function() {
   const auto first = static_cast<uint32_t>(program.regions.size());
   auto other = std::make_unique<fbs::FunctionT>(function());
   for (uint32_t i = 0; i < first; ++i) {
@@ -208,8 +209,26 @@ uint32_t ProgramMaker::alternative() {
   for (const auto& step : other->steps) {
     if (step->kind == fbs::StepKind::run) step->region += first;
   }
-  function().alternatives.push_back(std::move(other));
-  program.needs = {std::string(alternatives_feature)};
+  return other;
+}
+
+uint32_t ProgramMaker::alternative() {
+  const auto first = static_cast<uint32_t>(program.regions.size());
+  function().alternatives.push_back(copy_function());
+  program.needs.emplace_back(alternatives_feature);
+  return first;
+}
+
+uint32_t ProgramMaker::specialization(uint64_t min, uint64_t max) {
+  const auto first = static_cast<uint32_t>(program.regions.size());
+  std::unique_ptr<fbs::FunctionT> other = copy_function();
+  other->alternatives.clear();
+  other->specializations.clear();
+  auto range = std::make_unique<fbs::SymbolRangeT>();
+  range->min = min;
+  range->max = max;
+  other->ranges.push_back(std::move(range));
+  function().specializations.push_back(std::move(other));
   return first;
 }
 

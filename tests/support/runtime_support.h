@@ -53,11 +53,17 @@ struct ProgramMaker {
   /// Makes a copy of the function its own alternative, with regions of its own. Returns the number of the
   /// first of these.
   uint32_t alternative();
+  /// Makes a copy of the function its own specialization for sizes of the first symbol, with regions of its
+  /// own. Returns the number of the first of these.
+  uint32_t specialization(uint64_t min, uint64_t max);
 
   /// Makes each step of the function also a stage: a function that runs it alone, on the device "cpu".
   void divide();
 
   Status write(const std::string& path) const;
+
+ private:
+  std::unique_ptr<fbs::FunctionT> copy_function();
 };
 
 /// Makes y = (x + 1) + x, through a value in the arena: the smallest program with all usual parts.

@@ -58,10 +58,21 @@ struct PlanTools {
   Prefer prefer = Prefer::self_contained;
 };
 
+/// Plan that runs instead of the one that ships where an open size is in a range.
+struct SpecializedPlan {
+  Plan plan;
+  std::shared_ptr<const PlanningProblem> problem;  // problem at the sizes that it was measured with
+  size_t symbol = 0;                               // number of the open size
+  int64_t min = 0, max = 0;
+  int64_t measured = 0;     // nanoseconds of a run with the sizes of `problem`
+  int64_t first_plans = 0;  // nanoseconds of the plan that ships there; `never` if it does not run
+};
+
 struct ChosenPlan {
   Plan plan;
   std::optional<PlanReport> report;  // absent when no other backend could run anything: there was no choice
   std::vector<AlternativePlan> alternatives = {};
+  std::vector<SpecializedPlan> specializations = {};
   std::optional<int64_t> measured = {};   // nanoseconds of a run of the plan
   std::optional<int64_t> predicted = {};  // nanoseconds of a mixed or a given plan, from its parts
   std::vector<RegionCost> regions = {};   // costs of the plan's regions
