@@ -178,13 +178,19 @@ Json throughput_json(const CompiledFunction& function) {
 
 Json size_json(const std::optional<ProgramSize>& size) {
   if (!size) return nullptr;
-  Json growths = Json::array(), alternatives = Json::array();
+  Json growths = Json::array(), alternatives = Json::array(), specializations = Json::array();
   for (const auto& [why, bytes] : size->growths) growths.push_back({{"why", why}, {"bytes", bytes}});
   for (const auto& [targets, bytes] : size->alternatives)
     alternatives.push_back({{"targets", targets}, {"weights_bytes", bytes}});
-  return {{"program_bytes", size->program}, {"weights_bytes", size->weights},
-          {"growths", std::move(growths)},  {"alternatives", std::move(alternatives)},
-          {"code_bytes", size->code},       {"description_bytes", size->description},
+  for (const auto& [targets, bytes] : size->specializations)
+    specializations.push_back({{"targets", targets}, {"weights_bytes", bytes}});
+  return {{"program_bytes", size->program},
+          {"weights_bytes", size->weights},
+          {"growths", std::move(growths)},
+          {"alternatives", std::move(alternatives)},
+          {"specializations", std::move(specializations)},
+          {"code_bytes", size->code},
+          {"description_bytes", size->description},
           {"text", print_size(*size)}};
 }
 
