@@ -4,6 +4,7 @@
 
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
+#include "backends/halide/runtime/calls_beside.h"
 #include "backends/halide/runtime/load_open_region.h"
 #include "backends/halide/runtime/plan_parts.h"
 #include "backends/halide/runtime/region_executable.h"
@@ -297,6 +298,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   for (uint32_t i = 0; i < plan->kernels()->size(); ++i) TRY(load_kernel(state, *plan->kernels()->Get(i)));
   for (uint32_t i = 0; i < plan->calls()->size(); ++i)
     TRY(with_context(load_call(state, *plan->calls()->Get(i)), "halide: call {} of the region's plan", i));
+  state.region.beside = find_calls_beside(state.region);
   return std::make_unique<RegionExecutable>(std::move(state.region));
 }
 

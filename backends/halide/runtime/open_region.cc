@@ -8,6 +8,7 @@
 #include <memory_resource>
 
 #include "backends/halide/abi/kernel_symbol.h"
+#include "backends/halide/runtime/calls_beside.h"
 #include "backends/halide/runtime/plan_parts.h"
 #include "base/arena_plan.h"
 
@@ -60,6 +61,7 @@ class RegionBinder {
       region_.workers = code_.workers;
       bound.workspace_bytes = region_.scratch_offset + region_.scratch_bytes * region_.workers;
     }
+    region_.beside = find_calls_beside(region_);
     bound.executable = RegionExecutable(std::move(region_));
     return bound;
   }

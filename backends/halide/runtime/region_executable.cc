@@ -101,31 +101,75 @@ uint64_t RegionExecutable::bytes_to_item(const BufferPlan& buffer, size_t item) 
   return moves ? item * code_.input_bytes[buffer.index] : 0;
 }
 
-Status RegionExecutable::run_on_host(const RunContext& context, size_t item, KernelRuntime& runtime) const {
+Status RegionExecutable::run_call(const RunContext& context, size_t item, KernelRuntime& runtime,
+                                  size_t number) const {
+  const CallPlan& call = code_.calls[number];
   HalideBuffer buffers[max_arguments];
   void* arguments[max_arguments + max_sizes + 1];
   void* user_context = runtime.table();
   arguments[0] = &user_context;
-  for (size_t c = 0; c < code_.calls.size(); ++c) {
-    const CallPlan& call = code_.calls[c];
-    void** next = arguments + 1;
-    for (size_t i = 0; i < call.buffers.size(); ++i) {
-      if (i + 1 == call.buffers.size())
-        for (const int32_t& size : call.sizes) *next++ = const_cast<int32_t*>(&size);
-      const BufferPlan& plan = code_.buffers[call.buffers[i]];
-      buffers[i] = {0,
-                    nullptr,
-                    address(plan, context, item),
-                    0,
-                    plan.type,
-                    static_cast<int32_t>(plan.dimensions.size()),
-                    plan.dimensions.data(),
-                    nullptr};
-      *next++ = &buffers[i];
+  void** next = arguments + 1;
+  for (size_t i = 0; i < call.buffers.size(); ++i) {
+    if (i + 1 == call.buffers.size())
+      for (const int32_t& size : call.sizes) *next++ = const_cast<int32_t*>(&size);
+    const BufferPlan& plan = code_.buffers[call.buffers[i]];
+    buffers[i] = {0,
+                  nullptr,
+                  address(plan, context, item),
+                  0,
+                  plan.type,
+                  static_cast<int32_t>(plan.dimensions.size()),
+                  plan.dimensions.data(),
+                  nullptr};
+    *next++ = &buffers[i];
+  }
+  const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
+  TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", number, call.label));
+  if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
+  return {};
+}
+
+/// Runs the first of the calls in one thread, and those after it in another: two threads that share each of
+/// many short runs would wait for one another in all of them.
+Status RegionExecutable::run_beside(const RunContext& context, size_t item, KernelRuntime& runtime,
+                                    const CallsBeside& calls) const {
+  struct Sides {
+    const RegionExecutable& region;
+    const RunContext& context;
+    size_t item;
+    KernelRuntime& runtime;
+    const CallsBeside& calls;
+    Status status[2] = {};
+
+    Status run(size_t from, size_t to) const {
+      for (size_t call = from; call <= to; ++call) TRY(region.run_call(context, item, runtime, call));
+      return {};
     }
-    const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
-    TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", c, call.label));
-    if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
+  } sides{*this, context, item, runtime, calls};
+  const auto run_side = [](void* data, int side, int) {
+    Sides& sides = *static_cast<Sides*>(data);
+    const auto [call, last] = sides.calls;
+    sides.status[side] = side == 0 ? sides.run(call, call) : sides.run(call + 1, last);
+    return 0;
+  };
+  context.threads->parallel_for(2, run_side, &sides);
+  TRY(std::move(sides.status[0]));
+  return std::move(sides.status[1]);
+}
+
+/// Runs the calls in order; with two threads, those beside one another at the same time, unless a trace wants
+/// them one after the other.
+Status RegionExecutable::run_on_host(const RunContext& context, size_t item, KernelRuntime& runtime) const {
+  auto beside = code_.beside.begin();
+  if (context.threads == nullptr || context.threads->size() != 2 || context.trace != nullptr)
+    beside = code_.beside.end();
+  for (size_t call = 0; call < code_.calls.size(); ++call) {
+    if (beside == code_.beside.end() || beside->call != call) {
+      TRY(run_call(context, item, runtime, call));
+      continue;
+    }
+    TRY(run_beside(context, item, runtime, *beside));
+    call = beside++->last;
   }
   return {};
 }

@@ -40,6 +40,12 @@ struct CallPlan {
   std::vector<int32_t> sizes = {};  // open sizes, which code for them takes after its inputs
 };
 
+/// Call that may run beside the calls after it, up to `last`.
+struct CallsBeside {
+  size_t call = 0, last = 0;
+  bool operator==(const CallsBeside&) const = default;
+};
+
 /// Contents of a blob, checked.
 struct RegionCode {
   std::vector<uint64_t> input_bytes, output_bytes;
@@ -49,6 +55,7 @@ struct RegionCode {
   KernelDevice device = KernelDevice::cpu;
   std::vector<BufferPlan> buffers;
   std::vector<CallPlan> calls;
+  std::vector<CallsBeside> beside;  // in the order of the calls (calls_beside.h)
   /// Whether each input has a part per item of a region that a run repeats for each item; absent: a run
   /// computes the whole.
   std::optional<std::vector<bool>> input_moves;
@@ -77,6 +84,9 @@ class RegionExecutable : public Executable {
   /// Runs the calls on one item of the inputs that have a part for each, 0 of others.
   Status run_calls(const RunContext& context, size_t item) const;
   Status run_on_host(const RunContext& context, size_t item, KernelRuntime& runtime) const;
+  Status run_call(const RunContext& context, size_t item, KernelRuntime& runtime, size_t call) const;
+  Status run_beside(const RunContext& context, size_t item, KernelRuntime& runtime,
+                    const CallsBeside& calls) const;
   Status run_on_device(const RunContext& context, size_t item) const;
 
   // Regions that a run repeats for each item (run_items.cc):
