@@ -198,7 +198,10 @@ class AttentionBuilder {
         .unroll(xi_);
     vectorize_lanes(scores_, ci_, tile);
     schedule_product(scores_acc_, scores_, tile, ci_, scores_sum_);
-    if (batch_.empty())
+    // One block of rows reads each panel once: it need not leave the cache.
+    if (rows_.is_number() && rows_.number() <= schedule_.rows)
+      pack_.compute_at(scores_, co_);
+    else if (batch_.empty())
       pack_.compute_root();
     else
       pack_.compute_at(out_, batch_.back());
