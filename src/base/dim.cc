@@ -427,13 +427,14 @@ Dim Dim::extreme(const Dim& a, const Dim& b, bool largest) {
   return from(function(largest ? Atom::Kind::max : Atom::Kind::min, std::move(x), std::move(y)));
 }
 
-bool provably_greater(const Dim& a, const Dim& b) {
+bool usually_greater(const Dim& a, const Dim& b) {
+  constexpr int64_t least = 1024;
   if (a.is_number() && b.is_number()) return a.number_ > b.number_;
   const Dim difference = a - b;
   if (difference.kind_ != Dim::Kind::expression) return difference.is_number() && difference.number_ > 0;
-  const Dim above_one = substitute_in(*difference.expression_,
-                                      [](const std::string& symbol) { return Dim::named(symbol) + 1; });
-  return above_one.is_known() && is_at_least(above_one.polynomial(), constant(0));
+  const Dim above_least = substitute_in(*difference.expression_,
+                                        [](const std::string& symbol) { return Dim::named(symbol) + least; });
+  return above_least.is_known() && is_at_least(above_least.polynomial(), constant(0));
 }
 
 bool is_limited(const Dim& limited, const Dim& size) {

@@ -70,7 +70,7 @@ class Dim {
   friend Dim floor_div(const Dim& a, const Dim& b);
   friend Dim smaller_of(const Dim& a, const Dim& b);
   friend Dim larger_of(const Dim& a, const Dim& b);
-  friend bool provably_greater(const Dim& a, const Dim& b);
+  friend bool usually_greater(const Dim& a, const Dim& b);
   friend bool provably_nonnegative(const Dim& a);
 
   /// Prints "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)" or "?", with symbols by `print_symbol`, else
@@ -101,8 +101,10 @@ inline bool provably_equal(const Dim& a, const Dim& b) { return a.is_known() && 
 /// a broadcast, they are equal in all runs that do not fail.
 bool is_limited(const Dim& limited, const Dim& size);
 
-/// Checks whether a >= b for all symbol values of 1 or more, but not always a == b; false if not known.
-bool provably_greater(const Dim& a, const Dim& b);
+/// Checks whether a >= b for all symbol values of 1024 or more, but not always a == b; false if not known.
+/// For choices that any answer is right for: a size such as floor_div(h, 32) is 0 for a small h, but a tensor
+/// is empty then.
+bool usually_greater(const Dim& a, const Dim& b);
 
 /// Checks whether a >= 0 for all values of the symbols; false if that is not known.
 bool provably_nonnegative(const Dim& a);

@@ -96,7 +96,7 @@ ValueId leading_input(const Graph& graph, const Node& node) {
     Form form = producer == no_node ? Form::movement : form_of(graph.node(producer));
     const Dim elements = product_of_dims(sizes_of(graph, input), 0, rank);
     const bool from_contraction = form == Form::contraction || form == Form::window;
-    const bool is_better = leader == no_value || provably_greater(elements, most) ||
+    const bool is_better = leader == no_value || usually_greater(elements, most) ||
                            (elements == most && from_contraction && !most_from_contraction);
     if (is_better) most = elements, most_from_contraction = from_contraction, leader = input;
     if (form_of(node) != Form::elementwise && form_of(node) != Form::concat) break;
@@ -193,7 +193,7 @@ class ChannelCopies {
   bool are_channels_apart(ValueId value) const {
     constexpr int64_t min_channels = 8;
     const SymbolicShape& shape = sizes_of(graph_, value);
-    return shape.size() >= 3 && !provably_greater(min_channels, shape[1]) &&
+    return shape.size() >= 3 && !usually_greater(min_channels, shape[1]) &&
            layouts_.storage[index(value)].strides[1] != 1 && product_of_dims(shape, 2, shape.size()) != 1;
   }
 
@@ -351,7 +351,7 @@ std::vector<size_t> storage_order(const SymbolicShape& strides) {
   AxisOrder order;
   for (size_t axis = 0; axis < strides.size(); ++axis) {
     size_t at = order.size();
-    while (at > 0 && provably_greater(strides[axis], strides[order[at - 1]])) --at;
+    while (at > 0 && usually_greater(strides[axis], strides[order[at - 1]])) --at;
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), axis);
   }
   return order;
@@ -373,7 +373,7 @@ std::optional<SymbolicShape> reshape_strides(const SymbolicShape& from, const Sy
     size_t end = begin, last = i;
     Dim old_count = 1, new_count = 1;
     do {
-      if (!provably_greater(old_count, new_count) && end < sizes.size())
+      if (!usually_greater(old_count, new_count) && end < sizes.size())
         old_count = old_count * sizes[end++];
       else if (last < to.size())
         new_count = new_count * to[last++];
