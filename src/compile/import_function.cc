@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compile/choose_targets.h"
+#include "graph/size_roles.h"
 #include "import/import_model.h"
 #include "passes/infer_types.h"
 #include "passes/joined_sizes.h"
@@ -207,6 +208,15 @@ Result<bool> settle_sizes(FunctionImport& import) {
   return true;
 }
 
+/// Lets programs be fastest at usual pictures where nothing says what is usual.
+void tune_picture_sides(Graph& graph) {
+  constexpr int64_t usual = 224;
+  const std::set<std::string> sides = find_picture_sides(graph);
+  for (OpenSize& size : graph.open_sizes)
+    if (size.tuned.empty() && sides.contains(size.name))
+      size.tuned.push_back(std::clamp(usual, size.range.min, size.range.max));
+}
+
 /// Says which sizes have no end, with which memory could be counted.
 void note_memory_of_open_sizes(FunctionImport& import) {
   if (import.request.memory_limits.empty()) return;
@@ -226,6 +236,7 @@ Status type_values(FunctionImport& import) {
     TRY(with_kind(ErrorKind::corrupt,
                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
   } while (TRY(settle_sizes(import)));
+  tune_picture_sides(problem.graph);
   note_memory_of_open_sizes(import);
   return {};
 }

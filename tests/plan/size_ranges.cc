@@ -1,7 +1,7 @@
 // Sizes at which plans are compared, and the ranges in which each of them is the fastest.
 //
 // Covers: src/plan/choose/ planning_sizes.cc size_ranges.cc
-// src/graph/ find_batch.cc
+// src/graph/ size_roles.cc
 #include "plan/choose/size_ranges.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/core/core_ops.h"
-#include "graph/find_batch.h"
+#include "graph/size_roles.h"
 
 namespace intarsia::halide {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "graph/find_batch.h"
+#include "graph/size_roles.h"
 
 namespace intarsia {
 namespace {
