@@ -194,13 +194,13 @@ class BindOptions {
               bool append_in_place = false) {
     for (const Binding& binding : devices)
       bindings_.push_back({binding.first.c_str(), binding.second.c_str()});
-    options_.struct_size = sizeof(options_);
-    options_.bindings = bindings_.data();
-    options_.binding_count = bindings_.size();
-    options_.threads = threads;
-    options_.on_device_lost = static_cast<int64_t>(on_device_lost);
-    options_.max_arena_bytes = max_arena_bytes;
-    options_.append_in_place = append_in_place ? 1 : 0;
+    options_ = {sizeof(options_),
+                bindings_.data(),
+                bindings_.size(),
+                threads,
+                static_cast<int64_t>(on_device_lost),
+                max_arena_bytes,
+                append_in_place ? 1 : 0};
   }
   BindOptions(const BindOptions&) = delete;
   BindOptions& operator=(const BindOptions&) = delete;
