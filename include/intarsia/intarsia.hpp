@@ -190,17 +190,12 @@ namespace detail {
 class BindOptions {
  public:
   BindOptions(const std::vector<Binding>& devices, int threads,
-              OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t max_arena_bytes = 0,
-              bool append_in_place = false) {
+              OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t most_bytes = 0,
+              bool in_place = false) {
     for (const Binding& binding : devices)
       bindings_.push_back({binding.first.c_str(), binding.second.c_str()});
-    options_ = {sizeof(options_),
-                bindings_.data(),
-                bindings_.size(),
-                threads,
-                static_cast<int64_t>(on_device_lost),
-                max_arena_bytes,
-                append_in_place ? 1 : 0};
+    const auto lost = static_cast<int64_t>(on_device_lost);
+    options_ = {sizeof(options_), bindings_.data(), bindings_.size(), threads, lost, most_bytes, in_place};
   }
   BindOptions(const BindOptions&) = delete;
   BindOptions& operator=(const BindOptions&) = delete;
