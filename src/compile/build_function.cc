@@ -153,7 +153,8 @@ class FunctionBuilder {
       const Value& value = graph_.value(body_.outputs[i]);
       if (value.producer == no_node || value.constant || value.type.opaque || !value.type.shape) continue;
       const Node& node = graph_.node(value.producer);
-      if (node.op != "Concat" || !node.domain.empty() || value.type.dtype == DType::string) continue;
+      const bool is_concat = node.op == "Concat" && node.domain.empty() && node.attributes.has("axis");
+      if (!is_concat || value.type.dtype == DType::string) continue;
       const auto input = std::ranges::find(body_.inputs, node.inputs[0]);
       const auto& shape = graph_.value(node.inputs[0]).type.shape;
       if (input == body_.inputs.end() || !shape || shape->size() != value.type.shape->size()) continue;

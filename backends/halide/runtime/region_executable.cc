@@ -146,6 +146,7 @@ Status RegionExecutable::run_on_host(const RunContext& context, size_t item, Ker
       *next++ = &buffers[i];
     }
     const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
+    // A trace has the copies that are left out, too: notes about kernels are in the order of all calls.
     if (!is_in_place(call, buffers))
       TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", c, call.label));
     if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
