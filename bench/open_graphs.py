@@ -129,6 +129,11 @@ class Encoder(Transformer):
 class Decoder(Transformer):
     """One new word of a text, whose keys and values so far are inputs and, with its own, outputs."""
 
+    rows_axis = 2
+
+    def past_shape(self, rows: str) -> list:
+        return [1, HEADS, rows, self.width // HEADS]
+
     def keys_and_values(self, name: str, x: str) -> tuple[str, str]:
         for kind in ("keys", "values"):
             new = self.heads(f"{name}_new_{kind}", x, [0, 2, 1, 3])
@@ -142,20 +147,36 @@ class Decoder(Transformer):
 
     def model(self) -> onnx.ModelProto:
         self.node("Shape", ["layer0_past_keys"], "past_shape")
-        self.node("Gather", ["past_shape", self.number("rows_axis", [2])], "past")
+        self.node("Gather", ["past_shape", self.number("rows_axis", [self.rows_axis])], "past")
         self.node("Add", ["past", "length"], "all")
         self.node("Slice", ["positions", "past", "all", "zero"], "position")
         x = self.all_layers(self.node("Add", ["word", "position"], "x"))
         self.node("MatMul", [x, self.weights("to_words", self.width, WORDS)], "y")
         names = [f"layer{number}_{{}}{kind}" for number in range(self.layers) for kind in ("keys", "values")]
-        rest = self.width // HEADS
+        past, present = ((TensorProto.FLOAT, self.past_shape(rows)) for rows in ("past", "past + 1"))
         return Graph.model(
             self,
-            {"ids": (TensorProto.INT64, [1, 1])}
-            | {name.format("past_"): (TensorProto.FLOAT, [1, HEADS, "past", rest]) for name in names},
-            {"y": (TensorProto.FLOAT, [1, 1, WORDS])}
-            | {name.format(""): (TensorProto.FLOAT, [1, HEADS, "past + 1", rest]) for name in names},
+            {"ids": (TensorProto.INT64, [1, 1])} | {name.format("past_"): past for name in names},
+            {"y": (TensorProto.FLOAT, [1, 1, WORDS])} | {name.format(""): present for name in names},
         )
+
+
+class RowsDecoder(Decoder):
+    """A decoder whose past has the words before the heads, so that a new word's keys and values follow those so far."""
+
+    rows_axis = 1
+
+    def past_shape(self, rows: str) -> list:
+        return [1, rows, HEADS, self.width // HEADS]
+
+    def keys_and_values(self, name: str, x: str) -> tuple[str, str]:
+        columns = []
+        for kind, order in (("keys", [0, 2, 3, 1]), ("values", [0, 2, 1, 3])):
+            new = self.dense(f"{name}_new_{kind}", x, self.width, self.width)
+            split = self.node("Reshape", [new, "split"], f"{name}_{kind}_split")
+            self.node("Concat", [f"{name}_past_{kind}", split], f"{name}_{kind}", axis=1)
+            columns.append(self.node("Transpose", [f"{name}_{kind}"], f"{name}_{kind}_t", perm=order))
+        return columns[0], columns[1]
 
 
 def lstm(width: int = 256, layers: int = 2) -> onnx.ModelProto:

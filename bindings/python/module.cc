@@ -36,8 +36,9 @@ class Session {
  public:
   explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
 
+  /// Returns the outputs that are wanted, in memory of their own, and fills `buffers` with others.
   nb::dict run(const std::string& function, std::vector<std::pair<std::string, Value*>> inputs,
-               const std::vector<std::string>& wanted) {
+               const std::vector<std::string>& wanted, std::vector<std::pair<std::string, Value*>> buffers) {
     std::vector<intarsia_tensor> given;
     for (auto& [name, value] : inputs) given.push_back(value->describe(name.c_str()));
     std::vector<intarsia_tensor> outputs;
@@ -47,6 +48,7 @@ class Session {
       output.name = name.c_str();
       outputs.push_back(output);
     }
+    for (auto& [name, value] : buffers) outputs.push_back(value->describe(name.c_str()));
     intarsia_error* error = nullptr;
     {
       nb::gil_scoped_release release;
@@ -55,7 +57,7 @@ class Session {
     }
     raise_what_was_raised(error);
     nb::dict results;
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t i = 0; i < wanted.size(); ++i) {
       const OutputOwner owner(new intarsia_tensor(outputs[i]), [](intarsia_tensor* tensor) {
         intarsia_tensor_release(tensor);
         delete tensor;
@@ -174,9 +176,9 @@ class Program : public ProgramHandle {
   }
 
   Session bind(const std::vector<std::pair<std::string, std::string>>& devices, int threads,
-               bool is_lost_an_error, uint64_t max_arena_bytes) const {
+               bool is_lost_an_error, uint64_t max_arena_bytes, bool append_in_place) const {
     const intarsia::detail::BindOptions options(devices, threads, on_device_lost(is_lost_an_error),
-                                                max_arena_bytes);
+                                                max_arena_bytes, append_in_place);
     intarsia_session* session = nullptr;
     check(intarsia_program_bind(program.get(), options.get(), &session));
     return Session(session);

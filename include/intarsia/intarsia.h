@@ -284,6 +284,12 @@ typedef struct intarsia_bind_options {
   /* Most bytes that values of open size may take in the memory of each device; 0: no limit. A run whose sizes
    * need more is INTARSIA_ERROR_OUT_OF_MEMORY, and the session stays usable. */
   uint64_t max_arena_bytes;
+  /* Whether (not 0) the buffer of an output may begin at the address of an input that the output continues:
+   * the model makes it by a Concat whose first part is that input, as a decoder appends to its past. If all
+   * axes before that of the Concat have size 1 in the run, and our kernels make the output in the host's
+   * memory, the run leaves the input's bytes as they are, without a copy, and writes what follows them.
+   * Otherwise it computes the output elsewhere and copies it into the buffer at its end, over the input. */
+  int64_t append_in_place;
 } intarsia_bind_options;
 
 /* Creates a session: its buffers, and its share of the threads of its cores, which all sessions of the
@@ -331,8 +337,8 @@ INTARSIA_EXPORT intarsia_error* intarsia_session_copy_counts(const intarsia_sess
 INTARSIA_EXPORT uint64_t intarsia_session_arena_bytes(const intarsia_session* session);
 
 /* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not requested are
- * dropped. Outputs must not overlap inputs. After an error the outputs' data is undefined, and none has an
- * owner. */
+ * dropped. Outputs must not overlap inputs, unless append_in_place allows it. After an error the outputs'
+ * data is undefined, and none has an owner. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_run(intarsia_session* session, const char* function,
                                                      const intarsia_tensor* inputs, size_t input_count,
                                                      intarsia_tensor* outputs, size_t output_count);

@@ -190,15 +190,12 @@ namespace detail {
 class BindOptions {
  public:
   BindOptions(const std::vector<Binding>& devices, int threads,
-              OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t max_arena_bytes = 0) {
+              OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t most_bytes = 0,
+              bool in_place = false) {
     for (const Binding& binding : devices)
       bindings_.push_back({binding.first.c_str(), binding.second.c_str()});
-    options_.struct_size = sizeof(options_);
-    options_.bindings = bindings_.data();
-    options_.binding_count = bindings_.size();
-    options_.threads = threads;
-    options_.on_device_lost = static_cast<int64_t>(on_device_lost);
-    options_.max_arena_bytes = max_arena_bytes;
+    const auto lost = static_cast<int64_t>(on_device_lost);
+    options_ = {sizeof(options_), bindings_.data(), bindings_.size(), threads, lost, most_bytes, in_place};
   }
   BindOptions(const BindOptions&) = delete;
   BindOptions& operator=(const BindOptions&) = delete;
@@ -482,10 +479,11 @@ class Program {
   }
 
   /// Creates a session. Slots not named get the device they were compiled for; threads 0: as compiled, at
-  /// most all cores; max_arena_bytes: as in intarsia_bind_options.
+  /// most all cores; max_arena_bytes, append_in_place: as in intarsia_bind_options.
   Session bind(const std::vector<Binding>& devices = {}, int threads = 0,
-               OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t max_arena_bytes = 0) const {
-    const detail::BindOptions options(devices, threads, on_device_lost, max_arena_bytes);
+               OnDeviceLost on_device_lost = OnDeviceLost::alternative, uint64_t max_arena_bytes = 0,
+               bool append_in_place = false) const {
+    const detail::BindOptions options(devices, threads, on_device_lost, max_arena_bytes, append_in_place);
     intarsia_session* session = nullptr;
     detail::check(intarsia_program_bind(program_.get(), options.get(), &session));
     return Session(session);

@@ -28,7 +28,7 @@ Result<BindOptions> read_bind_options(const intarsia_bind_options* options) {
       given.on_device_lost != INTARSIA_ON_DEVICE_LOST_ERROR)
     return fail("on_device_lost is {}, want one of INTARSIA_ON_DEVICE_LOST_...", given.on_device_lost);
   bind.on_device_lost = static_cast<OnDeviceLost>(given.on_device_lost);
-  bind.max_arena_bytes = given.max_arena_bytes;
+  bind.session = {given.max_arena_bytes, given.append_in_place != 0};
   return bind;
 }
 

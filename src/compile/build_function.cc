@@ -37,6 +37,7 @@ class FunctionBuilder {
     mark_outputs();
     for (const Step& step : body_.steps) add_step(step);
     for (ValueId output : body_.outputs) add_output(output);
+    if (body_.is_whole) mark_continued();
     list_predecessors();
     return BuiltFunction{std::move(function_), std::move(constants_)};
   }
@@ -144,6 +145,25 @@ class FunctionBuilder {
     step->outputs = {append(value, host_memory, is_known ? fbs::Storage::output : fbs::Storage::dynamic)};
     function_.outputs.push_back(step->outputs[0]);
     function_.steps.push_back(std::move(step));
+  }
+
+  /// Marks the outputs that begin with an input: Concat(past, new).
+  void mark_continued() {
+    for (size_t i = 0; i < body_.outputs.size(); ++i) {
+      const Value& value = graph_.value(body_.outputs[i]);
+      if (value.producer == no_node || value.constant || value.type.opaque || !value.type.shape) continue;
+      const Node& node = graph_.node(value.producer);
+      const bool is_concat = node.op == "Concat" && node.domain.empty() && node.attributes.has("axis");
+      if (!is_concat || value.type.dtype == DType::string) continue;
+      const auto input = std::ranges::find(body_.inputs, node.inputs[0]);
+      const auto& shape = graph_.value(node.inputs[0]).type.shape;
+      if (input == body_.inputs.end() || !shape || shape->size() != value.type.shape->size()) continue;
+      const auto rank = static_cast<int64_t>(shape->size());
+      const int64_t axis = node.attributes.get_int("axis", 0);
+      fbs::ValueT& entry = *function_.values[function_.outputs[i]];
+      entry.continues = static_cast<uint32_t>(input - body_.inputs.begin()) + 1;
+      entry.continued_axis = static_cast<uint8_t>(axis < 0 ? axis + rank : axis);
+    }
   }
 
   uint32_t add_constant(ValueId id) {

@@ -94,6 +94,14 @@ class Executable {
     return 0;
   }
 
+  /// Whether a run works where the memory of an output, both by number, begins at the address of an input:
+  /// the run leaves the input's bytes as they are and writes what follows them.
+  virtual bool appends(size_t input, size_t output) const {
+    static_cast<void>(input);
+    static_cast<void>(output);
+    return false;
+  }
+
   /// (optional) Launches the kernels of a run without values: `launcher` makes them ready and executes
   /// nothing. Thus the first run takes no longer than others, and refusals by the device are known early.
   virtual Status prepare(Launcher& launcher) const {

@@ -85,6 +85,10 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
     text += fmt::format("  value {}: {}, {}", value->name, print_type(function, *value),
                         print_place(program, *value));
     if (!value->axes.empty()) text += fmt::format(", axes {}", fmt::join(value->axes, ", "));
+    if (value->continues > 0)
+      text +=
+          fmt::format(", continues {} on axis {}",
+                      function.values[function.inputs[value->continues - 1]]->name, value->continued_axis);
     text += "\n";
   }
   for (size_t i = 0; i < function.steps.size(); ++i) text += print_step(program, function, i);

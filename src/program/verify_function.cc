@@ -166,6 +166,25 @@ Status verify_callers_values(const Verification& state) {
   return {};
 }
 
+/// Checks that a value that continues an input is an output that can begin with it.
+Status verify_continued(const Verification& state, uint32_t id) {
+  const fbs::FunctionT& function = state.function;
+  const fbs::ValueT& value = *function.values[id];
+  if (value.continues == 0) return {};
+  if (std::ranges::find(function.outputs, id) == function.outputs.end())
+    return fail("it continues an input, though it is not an output");
+  if (value.continues > function.inputs.size())
+    return fail("it continues input {} of {}", value.continues - 1, function.inputs.size());
+  const fbs::ValueT& input = *function.values[function.inputs[value.continues - 1]];
+  const size_t axis = value.continued_axis, rank = value.dims.size();
+  const bool is_tensor = value.dtype != 0 && static_cast<DType>(value.dtype) != DType::string;
+  bool fits = is_tensor && value.dtype == input.dtype && rank == input.dims.size() && axis < rank &&
+              value.axes.empty() && input.axes.empty();
+  for (size_t i = 0; fits && i < rank; ++i)
+    fits = i == axis || value.dims[i] < 0 || input.dims[i] < 0 || value.dims[i] == input.dims[i];
+  return fits ? Status() : fail("it cannot continue input '{}' on axis {}", input.name, axis);
+}
+
 Status verify_run(Verification& state, const fbs::StepT& step) {
   if (step.region >= state.program.regions.size())
     return fail("region {} of {}", step.region, state.program.regions.size());
@@ -232,6 +251,8 @@ Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& funct
   TRY(verify_boundary(state, function.inputs, "input"));
   TRY(verify_boundary(state, function.outputs, "output"));
   TRY(verify_callers_values(state));
+  for (uint32_t id = 0; id < function.values.size(); ++id)
+    TRY(with_context(verify_continued(state, id), "value '{}'", function.values[id]->name));
   TRY(verify_open_sizes(function));
   for (size_t i = 0; i < state.ready.size(); ++i) {
     const Storage storage = function.values[i]->storage;

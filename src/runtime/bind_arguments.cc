@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "runtime/check_shape.h"
@@ -50,7 +51,7 @@ Tensor& ArgumentBinder::scratch(uint32_t id, const TensorView& like) {
 Status ArgumentBinder::bind_input(const NamedTensor& input, uint32_t id) {
   ValueState& value = values_[id];
   Range& range = input_ranges_[inputs_.given_count() - 1];
-  range = {};
+  range = {nullptr, nullptr, id, false};
   if (value.is_opaque()) {
     if (input.owner == nullptr) return fail("input '{}' has no value", input.name);
     value.set(TensorView{}, {}, input.owner);
@@ -73,20 +74,46 @@ Status ArgumentBinder::bind_input(const NamedTensor& input, uint32_t id) {
   return {};
 }
 
-Status ArgumentBinder::check_overlap(const NamedTensor& output) const {
+/// Checks an output's buffer against the inputs. Returns whether it begins at the address of the input that
+/// the output continues.
+Result<bool> ArgumentBinder::find_continued(const NamedTensor& output, const ValueState& value) {
   const auto* begin = static_cast<const std::byte*>(output.tensor.data);
   const std::byte* end = begin + output.tensor.bytes();
+  const uint32_t continues = value.about->continues;
+  bool is_continuing = false;
   for (size_t i = 0; i < inputs_.given_count(); ++i) {
-    const Range& range = input_ranges_[i];
-    if (begin < range.end && range.begin < end) {
-      return fail("output '{}' overlaps an input's memory; want a separate buffer", output.name);
-    }
+    Range& range = input_ranges_[i];
+    if (begin >= range.end || range.begin >= end) continue;
+    const bool fits = continues > 0 && function_.inputs[continues - 1] == range.value &&
+                      begin == range.begin && range.end <= end;
+    if (fits && can_append_.empty())
+      return fail(
+          "output '{}' begins at the address of input '{}', which it continues; bind with append_in_place, "
+          "or give a separate buffer",
+          output.name, values_[range.value].about->name);
+    if (!fits) return fail("output '{}' overlaps an input's memory; want a separate buffer", output.name);
+    if (std::exchange(range.is_continued, true))
+      return fail("output '{}' overlaps another output that continues the same input; want a separate buffer",
+                  output.name);
+    is_continuing = true;
   }
-  return {};
+  return is_continuing;
+}
+
+/// Checks whether the bytes of the input are the first ones of the output, and stay as they are in this run.
+bool ArgumentBinder::can_append(const ValueState& value, uint32_t id) const {
+  const ValueState& input = values_[function_.inputs[value.about->continues - 1]];
+  const Shape &from = input.view.shape, &to = value.view.shape;
+  const size_t axis = value.about->continued_axis;
+  return can_append_[id] && from.size() == to.size() && axis < to.size() &&
+         std::all_of(
+             to.begin(), to.begin() + static_cast<std::ptrdiff_t>(axis),
+             [](int64_t size) { return size == 1; });
 }
 
 Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
   ValueState& value = values_[id];
+  bool is_continuing = false;
   if (output.tensor.data == nullptr) {
     if (value.is_dynamic()) return {};  // hand_over() gives the memory that the run made
     const Tensor made(static_cast<DType>(value.about->dtype), value.view.shape);
@@ -95,10 +122,10 @@ Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
   } else if (!value.is_opaque()) {
     TRY(check_tensor("output", output, value));
     if (sizes_.has_symbols()) TRY(sizes_.check("output", *value.about, output.tensor.shape));
-    TRY(check_overlap(output));
+    is_continuing = TRY(find_continued(output, value));
   }
   if (value.is_dynamic()) return {};
-  const bool direct = is_aligned(output.tensor);
+  const bool direct = is_aligned(output.tensor) && (!is_continuing || can_append(value, id));
   value.set_data(direct ? output.tensor.data : scratch(id, output.tensor).data());
   return {};
 }

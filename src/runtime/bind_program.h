@@ -28,6 +28,14 @@ struct PassedOver {
   std::string reason;  // reason why none before it is
 };
 
+/// Options of a session that do not change what is bound.
+struct SessionOptions {
+  /// Most bytes that values of open size may take in each space; 0: no limit.
+  uint64_t max_arena_bytes = 0;
+  /// Whether the buffer of an output that continues an input may begin at the input's address.
+  bool append_in_place = false;
+};
+
 struct BindOptions {
   /// Pairs (slot, device): {"accel", "sim:1"}. Slots not named go to the device they were compiled for.
   std::vector<std::pair<std::string, std::string>> devices;
@@ -39,8 +47,7 @@ struct BindOptions {
   OnDeviceLost on_device_lost = OnDeviceLost::alternative;  // used by FallbackSession
   /// Stage that runs alone, as the one function of the bound program.
   std::optional<StageChoice> stage = {};
-  /// Most bytes that values of open size may take in each space of a session; 0: no limit.
-  uint64_t max_arena_bytes = 0;
+  SessionOptions session = {};
   /// Whether only times count: a device that the machine lacks then has a stand-in that computes nothing
   /// (timed_device()).
   bool may_stand_in = false;

@@ -23,7 +23,7 @@ Result<FallbackSession> FallbackSession::open(std::shared_ptr<const LoadedProgra
 Result<FallbackSession> FallbackSession::open_another() const {
   FallbackSession other(program_, given_);
   other.options_ = options_;
-  other.session_ = TRY(Session::create(session_->shared_program(), options_.max_arena_bytes));
+  other.session_ = TRY(Session::create(session_->shared_program(), options_.session));
   return other;
 }
 
@@ -35,7 +35,7 @@ FallbackSession::Hooks FallbackSession::hooks() const {
 Status FallbackSession::bind(const Hooks& hooks) {
   while (true) {
     const std::shared_ptr<const BoundProgram> bound = TRY(bind_program(program_, options_));
-    Result<Session> session = Session::create(bound, options_.max_arena_bytes);
+    Result<Session> session = Session::create(bound, options_.session);
     if (session) {
       session_ = std::move(*session);
       session_->set_trace(hooks.trace);

@@ -52,6 +52,29 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
 
 PreparedFunction::~PreparedFunction() = default;
 
+/// Checks whether the step that writes an output works where the output begins at its input's address. Other
+/// steps only read what both have in common there.
+bool PreparedFunction::can_append(uint32_t output) const {
+  const uint32_t input = function_.inputs[function_.values[output]->continues - 1];
+  const auto place_of = [](std::span<const uint32_t> values, uint32_t id) {
+    return static_cast<size_t>(std::ranges::find(values, id) - values.begin());
+  };
+  for (const PreparedStep& step : steps_) {
+    const size_t to = place_of(step.outputs, output), from = place_of(step.inputs, input);
+    if (to == step.outputs.size()) continue;
+    const bool is_run = step.executable != nullptr && step.executor->space()->is_host();
+    return is_run && from < step.inputs.size() && step.executable->appends(from, to);
+  }
+  return false;
+}
+
+void PreparedFunction::append_in_place() {
+  std::vector<bool> can_append_to(values_.size());
+  for (uint32_t output : function_.outputs)
+    can_append_to[output] = function_.values[output]->continues > 0 && can_append(output);
+  binder_->append_in_place(std::move(can_append_to));
+}
+
 void PreparedFunction::prepare_value(ValueState& state) const {
   const fbs::ValueT& about = *state.about;
   if (about.storage == fbs::Storage::constant) {

@@ -81,6 +81,8 @@ class PreparedFunction {
   std::string_view name() const { return function_.name; }
   /// Returns the sizes, by symbol, that the inputs tell. Errors: those that run() has for them.
   Result<std::span<const int64_t>> find_sizes(std::span<const NamedTensor> inputs);
+  /// Lets the buffer of an output that continues an input begin at the input's address, from the next run on.
+  void append_in_place();
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
   void set_dump(DumpHook dump) { dump_ = std::move(dump); }
   void set_trace(const TraceCallback& trace, bool is_profile);
@@ -94,6 +96,7 @@ class PreparedFunction {
   void prepare_run(PreparedStep& step, const fbs::StepT& about);
   void prepare_tasks(const StepSchedule& schedule);
   void share_threads();
+  bool can_append(uint32_t output) const;
   Status allocate_scratch();
   Status allocate_staging();
   void reserve_largest();

@@ -35,10 +35,10 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<Session> Session::create(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes) {
+Result<Session> Session::create(std::shared_ptr<const BoundProgram> program, const SessionOptions& options) {
   const int threads = program->threads;
   try {
-    return prepare(std::move(program), max_arena_bytes);
+    return prepare(std::move(program), options);
   } catch (const std::system_error& error) {
     return fail(ErrorKind::io,
                 "cannot start the {} threads of a session: {}; allow more threads or memory (ulimit -u, -v), "
@@ -47,17 +47,18 @@ Result<Session> Session::create(std::shared_ptr<const BoundProgram> program, uin
   }
 }
 
-Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes) {
+Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program, const SessionOptions& options) {
   Session session;
   session.program_ = std::move(program);
   const fbs::ProgramT& description = session.program_->description();
   for (size_t space = 0; space < description.spaces.size(); ++space) {
     session.arenas_.push_back(TRY(allocate_arena(*session.program_, space)));
   }
-  session.open_arenas_ = std::make_unique<OpenArenas>(*session.program_, max_arena_bytes);
+  session.open_arenas_ = std::make_unique<OpenArenas>(*session.program_, options.max_arena_bytes);
   for (const BoundFunction& bound : session.program_->functions) {
     session.functions_.push_back(
         TRY(SpecializedFunction::make(*session.program_, bound, session.arenas_, *session.open_arenas_)));
+    if (options.append_in_place) session.functions_.back()->append_in_place();
   }
   return session;
 }

@@ -24,18 +24,18 @@ using DumpHook = std::function<void(const std::string& value, const TensorView& 
 /// thread. Move-only.
 class Session {
  public:
-  /// Creates a session. `max_arena_bytes`: the most that values of open size may take in each space; 0: no
-  /// limit. Errors: memory or threads cannot be allocated.
-  static Result<Session> create(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes = 0);
+  /// Creates a session. Errors: memory or threads cannot be allocated.
+  static Result<Session> create(std::shared_ptr<const BoundProgram> program,
+                                const SessionOptions& options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
   /// Runs `function` (empty: the only one). Every input must be given; outputs that are not requested are
-  /// computed and dropped. Inputs and outputs must not overlap. Allocates nothing and takes no lock when no
-  /// value is dynamic, the outputs have memory, buffers are aligned to their element size, and all steps run
-  /// on one executor. Errors name the argument, or the region and its source nodes; the outputs' contents are
-  /// then undefined.
+  /// computed and dropped. Inputs and outputs must not overlap, except as SessionOptions::append_in_place
+  /// says. Allocates nothing and takes no lock when no value is dynamic, the outputs have memory, buffers are
+  /// aligned to their element size, and all steps run on one executor. Errors name the argument, or the
+  /// region and its source nodes; the outputs' contents are then undefined.
   Status run(std::string_view function, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
 
   /// Sets the hook of --dump; an empty function turns it off. With it, steps run one after the other.
@@ -60,7 +60,7 @@ class Session {
 
  private:
   Session();
-  static Result<Session> prepare(std::shared_ptr<const BoundProgram> program, uint64_t max_arena_bytes);
+  static Result<Session> prepare(std::shared_ptr<const BoundProgram> program, const SessionOptions& options);
   std::shared_ptr<const BoundProgram> program_;
   std::vector<Memory> arenas_;  // one per space, shared by all functions
   std::unique_ptr<OpenArenas> open_arenas_;

@@ -27,6 +27,11 @@ Result<std::unique_ptr<SpecializedFunction>> SpecializedFunction::make(const Bou
   return made;
 }
 
+void SpecializedFunction::append_in_place() {
+  function_->append_in_place();
+  for (const Specialization& one : specializations_) one.function->append_in_place();
+}
+
 Status SpecializedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
   if (specializations_.empty()) return function_->run(inputs, outputs);
   const std::span<const int64_t> sizes = TRY(function_->find_sizes(inputs));

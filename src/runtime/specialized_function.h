@@ -15,6 +15,7 @@ class SpecializedFunction {
                                                            OpenArenas& open_arenas);
 
   std::string_view name() const { return function_->name(); }
+  void append_in_place();
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
   void set_dump(const DumpHook& dump);
   void set_trace(const TraceCallback& trace, bool is_profile);

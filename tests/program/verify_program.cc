@@ -35,6 +35,13 @@ fbs::FunctionT& open_size(ProgramMaker& m) {
   return function;
 }
 
+/// Makes y continue x along its axis.
+fbs::ValueT& continued(ProgramMaker& m) {
+  fbs::ValueT& value = *m.function().values[1];
+  value.continues = 1;
+  return value;
+}
+
 // Cases of small_program: values x (0), y (1), t (2); step 0 writes t, step 1 writes y.
 const Case cases[] = {
     {"two slots are named 'cpu'", [](auto& m) { m.slot("cpu", "cpu", "cpu"); }},
@@ -111,6 +118,20 @@ const Case cases[] = {
      [](auto& m) {
        m.alternative();
        m.function().alternatives[0]->steps[1]->region = 9;
+     }},
+    {"value 't': it continues an input, though it is not an output",
+     [](auto& m) { m.function().values[2]->continues = 1; }},
+    {"value 'y': it continues input 1 of 1", [](auto& m) { continued(m).continues = 2; }},
+    {"value 'y': it continues input 4294967294 of 1", [](auto& m) { continued(m).continues = UINT32_MAX; }},
+    {"value 'y': it cannot continue input 'x' on axis 1", [](auto& m) { continued(m).continued_axis = 1; }},
+    {"value 'y': it cannot continue input 'x' on axis 0",
+     [](auto& m) { continued(m), m.function().values[0]->dtype = static_cast<uint8_t>(DType::i32); }},
+    {"value 'y': it cannot continue input 'x' on axis 0",
+     [](auto& m) { continued(m), m.function().values[0]->dims = {4, 1}; }},
+    {"value 'y': it cannot continue input 'x' on axis 0",
+     [](auto& m) {
+       continued(m).dims = {4, 2};
+       m.function().values[0]->dims = {4, 1};
      }},
     {"it has symbols, but the program does not need 'symbols'",
      [](auto& m) {
@@ -329,6 +350,14 @@ TEST(VerifyProgram, NamesWhatIsBroken) {
     ASSERT_FALSE(status) << one.message;
     EXPECT_NE(status.error().message.find(one.message), std::string::npos) << status.error().message;
   }
+}
+
+TEST(VerifyProgram, AnOutputMayContinueAnInput) {
+  const TestFolder folder;
+  ProgramMaker maker = small_program();
+  continued(maker);
+  const Status status = maker.write(folder / "p.so");
+  EXPECT_TRUE(status) << status.error().message;
 }
 
 TEST(VerifyProgram, ConstantsAndBlobsInTheTail) {

@@ -16,7 +16,7 @@ class OpenMemory : public testing::Test {
   Session open_session(uint64_t largest, uint64_t max_arena_bytes = 0) {
     INTARSIA_CHECK(open_chain(largest).write(folder_ / "p.so"));
     const auto program = load_program(folder_ / "p.so", std::array{toy_backend()});
-    return Session::create(bind_program(program.value(), {}).value(), max_arena_bytes).value();
+    return Session::create(bind_program(program.value(), {}).value(), {max_arena_bytes}).value();
   }
 
   /// Runs x = 1, 2, ... and checks y.

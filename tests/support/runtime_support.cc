@@ -27,6 +27,15 @@ Status add(const RunContext& context, std::span<const ConstTensorView> constants
   return {};
 }
 
+Status append(const RunContext& context) {
+  const std::span<const float> first = context.inputs[0].tensor.as<float>(),
+                               second = context.inputs[1].tensor.as<float>();
+  const std::span<float> output = context.outputs[0].tensor.as<float>();
+  for (size_t i = 0; i < first.size() && output.data() != first.data(); ++i) output[i] = first[i] + 100;
+  std::ranges::copy(second, output.begin() + std::ssize(first));
+  return {};
+}
+
 void set_late(Output& output, const Tensor& tensor) {
   output.tensor = tensor.view();
   output.owner = tensor.owner();
@@ -57,6 +66,7 @@ class ToyExecutable : public Executable {
 
   Status run(const RunContext& context) const override {
     if (blob_ == "add") return add(context, constants_);
+    if (blob_ == "append") return append(context);
     if (blob_ == "positive") return positive(context);
     if (blob_ == "strings") return twice_strings(context);
     if (blob_ == "make") {
@@ -76,6 +86,10 @@ class ToyExecutable : public Executable {
       return fail("on purpose");
     }
     return {};
+  }
+
+  bool appends(size_t input, size_t output) const override {
+    return blob_ == "append" && input == 0 && output == 0;
   }
 
  private:

@@ -16,15 +16,12 @@ namespace intarsia::test {
 
 /// Returns the backend "toy", which does what the blob says, on f32 unless noted otherwise:
 ///   add       output = sum of all inputs and constants, element by element
-///   positive  dynamic output: the inputs that are greater than 0, in order
-///   strings   output = each string of the input twice
-///   make      opaque output that contains the input tensor
-///   open      dynamic output = the tensor in the opaque input
-///   symbol    output = what the program's function intarsia_test_number returns
-///   fail      fails with "on purpose"
-///   wrong     dynamic output of another dtype than declared
-///   throw     throws "a bug"
-///   slow      sleeps 20 ms, then like add
+///   append    output = the first input, each number plus 100 unless the output begins at its address, and
+///   the second positive  dynamic output: the inputs that are greater than 0, in order strings   output =
+///   each string of the input twice make      opaque output that contains the input tensor open      dynamic
+///   output = the tensor in the opaque input symbol    output = what the program's function
+///   intarsia_test_number returns fail      fails with "on purpose" wrong     dynamic output of another dtype
+///   than declared throw     throws "a bug" slow      sleeps 20 ms, then like add
 RunBackend toy_backend();
 
 /// Builder of a program, step by step. Ids are indices.

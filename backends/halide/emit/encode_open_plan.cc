@@ -132,6 +132,7 @@ class OpenPlanEncoder {
       for (size_t i = 0; i < places.size(); ++i) to.steps.push_back(sizes_.add(step_bytes(call, i)));
     }
     to.label = label_of(call, options.keep_names);
+    to.is_copy = is_plain_copy(call);
     to.needs_elements = std::ranges::any_of(call.kernel.body.nodes, [](const Node& node) {
       return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
     });

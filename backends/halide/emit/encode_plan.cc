@@ -23,7 +23,7 @@ class Encoder {
       calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
                                        builder_.CreateString(label_of(calls[c], options.keep_names)),
                                        static_cast<uint32_t>(calls[c].times.number()), steps(calls[c]),
-                                       checks(calls[c])));
+                                       checks(calls[c]), is_plain_copy(calls[c])));
     }
     size_t scratch = 0;
     for (const EmittedKernel& kernel : kernels)
@@ -124,6 +124,11 @@ class Encoder {
 };
 
 }  // namespace
+
+bool is_plain_copy(const Call& call) {
+  const std::vector<Node>& nodes = call.kernel.body.nodes;
+  return nodes.size() == 1 && op_of(nodes[0]) == CoreOp::copy && call.kernel.inputs.size() == 1;
+}
 
 std::string label_of(const Call& call, bool keep_names) {
   std::vector<std::string_view> ops;

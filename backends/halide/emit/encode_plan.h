@@ -10,6 +10,9 @@
 namespace intarsia::halide {
 
 /// Returns a call's label for traces, such as "conv1/BiasAdd: Conv Add Relu".
+/// Checks whether a call copies its one input as it is.
+bool is_plain_copy(const Call& call);
+
 std::string label_of(const Call& call, bool keep_names);
 
 /// Encodes the plan, and adds the workers' scratch to the workspace.

@@ -257,6 +257,7 @@ Status load_call(Loading& state, const fbs::Call& from) {
       (steps != 0 && !read(state, from.steps(), sizeof(int64_t))))
     return damaged_plan();
   CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}, {}};
+  to.is_copy = from.is_copy();
   for (uint32_t i = 0; i < count; ++i) {
     to.buffers.push_back(static_cast<uint32_t>(state.region.buffers.size()));
     const int64_t step = steps == 0 ? 0 : from.steps()->Get(i);

@@ -212,6 +212,7 @@ class Loader {
     to.kernel = from.kernel();
     to.label = from.label() ? from.label()->string_view() : "";
     to.needs_elements = from.needs_elements();
+    to.is_copy = from.is_copy();
     if (!take(from.symbols()) || !take(from.places())) return damaged_plan();
     to.symbols = copy(from.symbols());
     if (to.symbols.size() != kernel.symbols || !all_below(to.symbols, code_.symbols.size()))

@@ -173,6 +173,7 @@ class RegionBinder {
     for (uint32_t symbol : call.symbols)
       to.sizes.push_back(static_cast<int32_t>(std::min(symbols_[symbol], max_number)));
     const std::vector<int64_t>& of_kernel = *TRY(values_of_kernel(call));
+    to.is_copy = call.is_copy;
     to.times = TRY(count_runs(call));
     if (to.times == 0) return {};
     std::vector<BufferPlan> arguments;
@@ -333,6 +334,17 @@ Result<uint64_t> OpenRegion::open_workspace_bytes(const OpenSizes& sizes) const 
     symbols.push_back(*known);
   }
   return TRY(bound_to(symbols))->workspace_bytes;
+}
+
+bool OpenRegion::appends(size_t input, size_t output) const {
+  const PostfixSize start = {{0}, {0}};  // the number 0
+  return code_.device == KernelDevice::cpu && std::ranges::any_of(code_.calls, [&](const OpenCall& call) {
+           if (!call.is_copy || call.places.size() != 2) return false;
+           const OpenPlace &from = call.places[0], &to = call.places[1];
+           return from.where == BufferPlan::Where::input && from.index == input &&
+                  code_.sizes[from.offset] == start && to.where == BufferPlan::Where::output &&
+                  to.index == output && code_.sizes[to.offset] == start;
+         });
 }
 
 /// Finds the region for the sizes of a run, without allocations if they are known.

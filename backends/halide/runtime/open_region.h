@@ -62,6 +62,7 @@ struct OpenCall {
   bool needs_elements = false;  // whether an empty input is an error if the output is not empty
   uint32_t times = 0;           // number of an expression: number of runs
   std::vector<uint32_t> steps;  // numbers of expressions: bytes between runs; none in a call that runs once
+  bool is_copy = false;         // whether the plan says that it copies its one input as it is
 };
 
 /// Expression that must not be negative in a run.
@@ -106,6 +107,7 @@ class OpenRegion : public Executable {
   bool has_open_workspace() const override { return true; }
   /// 0 where sizes depend on data: a run then takes memory of the region's own.
   Result<uint64_t> open_workspace_bytes(const OpenSizes& sizes) const override;
+  bool appends(size_t input, size_t output) const override;
 
  private:
   Result<std::shared_ptr<const BoundRegion>> bound_for(const RunContext& context) const;

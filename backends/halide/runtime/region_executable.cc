@@ -36,8 +36,8 @@ uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& c
   if (buffer.where == BufferPlan::Where::input) start = context.inputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::output) start = context.outputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::workspace) start = context.workspace;
-  // The interface has no const; a kernel writes only its output, which lies in neither an input nor a
-  // constant.
+  // The interface has no const; a kernel writes only its output, which lies in neither a constant nor, unless
+  // the region appends to it, an input.
   return static_cast<uint8_t*>(const_cast<void*>(start)) + bytes_to_item(buffer, item) + buffer.offset;
 }
 
@@ -51,6 +51,19 @@ Status check_indices(const CallPlan& call, const HalideBuffer* buffers) {
                   check.range.high);
   }
   return {};
+}
+
+/// Checks whether a copy would write each element where it read it.
+bool is_in_place(const CallPlan& call, const HalideBuffer* buffers) {
+  if (!call.is_copy || call.buffers.size() != 2) return false;
+  const HalideBuffer &from = buffers[0], &to = buffers[1];
+  bool is_same = from.host == to.host && from.type.code == to.type.code && from.type.bits == to.type.bits &&
+                 from.dimensions == to.dimensions &&
+                 (call.times == 1 || call.steps.empty() || call.steps[0] == call.steps[1]);
+  for (int32_t i = 0; is_same && i < from.dimensions; ++i)
+    is_same = from.dim[i].extent == to.dim[i].extent &&
+              (from.dim[i].extent == 1 || from.dim[i].stride == to.dim[i].stride);
+  return is_same;
 }
 
 /// Runs a call as often as it is repeated; stops at the first run that fails.
@@ -76,6 +89,15 @@ size_t RegionExecutable::scratch_bytes(int threads) const {
   const size_t slices = more_workers(threads) * code_.scratch_bytes;
   return code_.input_moves ? std::max(slices, static_cast<size_t>(threads - 1) * item_workspace_bytes())
                            : slices;
+}
+
+bool RegionExecutable::appends(size_t input, size_t output) const {
+  return code_.device == KernelDevice::cpu && std::ranges::any_of(code_.calls, [&](const CallPlan& call) {
+           if (!call.is_copy || call.buffers.size() != 2) return false;
+           const BufferPlan &from = code_.buffers[call.buffers[0]], &to = code_.buffers[call.buffers[1]];
+           return from.where == BufferPlan::Where::input && from.index == input && from.offset == 0 &&
+                  to.where == BufferPlan::Where::output && to.index == output && to.offset == 0;
+         });
 }
 
 Status RegionExecutable::run(const RunContext& context) const {
@@ -124,7 +146,10 @@ Status RegionExecutable::run_call(const RunContext& context, size_t item, Kernel
     *next++ = &buffers[i];
   }
   const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
-  TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", number, call.label));
+  // A trace has the copies that are left out, too: notes about kernels are in the order of all calls.
+  if (!is_in_place(call, buffers))
+    TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", number,
+                     call.label));
   if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
   return {};
 }

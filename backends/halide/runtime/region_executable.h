@@ -38,6 +38,7 @@ struct CallPlan {
       steps;  // bytes by which each buffer moves from one run to the next; empty if they stay
   std::vector<IndexCheckPlan> checks = {};
   std::vector<int32_t> sizes = {};  // open sizes, which code for them takes after its inputs
+  bool is_copy = false;             // whether the plan says that it copies its one input as it is
 };
 
 /// Call that may run beside the calls after it, up to `last`.
@@ -68,6 +69,7 @@ class RegionExecutable : public Executable {
   Status run(const RunContext& context) const override;
   size_t scratch_bytes(int threads) const override;
   Status prepare(Launcher& launcher) const override;
+  bool appends(size_t input, size_t output) const override;
 
  private:
   size_t more_workers(int threads) const;

@@ -11,10 +11,11 @@ from typing import Any, Literal, NoReturn
 from . import _intarsia
 from .errors import CorruptError, InvalidArgumentError
 from .sources import IN_MEMORY, Bytes, Path, UnnamedFile
-from .values import DTYPE_NAMES, from_output, to_value
+from .values import DTYPE_NAMES, Array, from_output, to_buffer, to_value
 from .words import in_python
 
 OnDeviceLost = Literal["alternative", "error"]
+Outputs = Sequence[str] | Mapping[str, Array | None]
 _KINDS = {0: "tensor", 1: "sequence", 2: "optional", 3: "map", 4: "opaque"}
 
 
@@ -174,20 +175,28 @@ class Session:
         self._signatures = signatures  # instead of the program, which keeps sessions: avoids reference cycles
 
     def run(
-        self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
+        self, inputs: Mapping[str, object], function: str | None = None, outputs: Outputs | None = None
     ) -> dict[str, Any]:
         """Runs a function (None: the only one) on named inputs; returns the named outputs (None: all) as
-        arrays.
+        arrays. `outputs` may map names to arrays of their dtype and shape, in C order, that the run fills and
+        returns, or to None. These must not overlap inputs, unless `Program.bind` got `append_in_place`.
 
-        Raises Error if an input is missing, unknown, or of the wrong dtype or shape, if a step fails, or if
-        another thread is using the session.
+        Raises Error if an input is missing, unknown, or of the wrong dtype or shape, if an array for an output
+        is, if a step fails, or if another thread is using the session.
         """
         session = self._open()
         _, _, known_outputs = self._signatures.find(function)
         values = self._to_values(inputs, function)
-        wanted = list(outputs) if outputs is not None else [argument.name for argument in known_outputs]
-        results = session.run(function or "", values, wanted)
-        return {name: from_output(result) for name, result in results.items()}
+        names = [argument.name for argument in known_outputs] if outputs is None else outputs
+        given: dict[str, Array | None] = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names)
+        buffers = {name: array for name, array in given.items() if array is not None}
+        made = session.run(
+            function or "",
+            values,
+            [name for name in given if name not in buffers],
+            [(name, to_buffer(name, array)) for name, array in buffers.items()],
+        )
+        return {name: buffers[name] if name in buffers else from_output(made[name]) for name in given}
 
     def profile(self, inputs: Mapping[str, object], function: str | None = None, runs: int = 0) -> Profile:
         """Runs a function (None: the only one) on named inputs `runs` times (0: as many as fit into a second,
@@ -348,6 +357,7 @@ class Program:
         *,
         on_device_lost: OnDeviceLost = "alternative",
         max_arena_bytes: int = 0,
+        append_in_place: bool = False,
     ) -> Session:
         """Creates a session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads
         0: as compiled, at most one per core that this thread may use. Sessions on the same cores share their
@@ -358,13 +368,21 @@ class Program:
         raises DeviceLostError.
 
         `max_arena_bytes`: the most bytes that values of open size may take in the memory of each device; 0: no
-        limit. A run whose sizes need more raises OutOfMemoryError, and the session stays usable."""
+        limit. A run whose sizes need more raises OutOfMemoryError, and the session stays usable.
+
+        `append_in_place`: whether the array for an output may begin at the address of an input that the output
+        continues: the model makes it by a Concat whose first part is that input, as a decoder appends to its
+        past. If all axes before that of the Concat have size 1 in the run, and our kernels make the output in
+        the host's memory, the input's rows stay where they are, without a copy, and the run writes what
+        follows them. Otherwise it computes the output elsewhere and copies it into the array at its end."""
         is_error = is_lost_an_error(on_device_lost)
         bindings = list((devices or {}).items())
-        return Session(self._open().bind(bindings, threads, is_error, max_arena_bytes), self._signatures)
+        return Session(
+            self._open().bind(bindings, threads, is_error, max_arena_bytes, append_in_place), self._signatures
+        )
 
     def run(
-        self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
+        self, inputs: Mapping[str, object], function: str | None = None, outputs: Outputs | None = None
     ) -> dict[str, Any]:
         """Runs a function like `Session.run`.
 
@@ -389,7 +407,7 @@ class Program:
         return next(iter(results.values())) if len(results) == 1 else results
 
     async def run_async(
-        self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
+        self, inputs: Mapping[str, object], function: str | None = None, outputs: Outputs | None = None
     ) -> dict[str, Any]:
         """Runs a function like `run`, in a thread of the program, while the event loop goes on.
 

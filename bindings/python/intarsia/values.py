@@ -131,6 +131,17 @@ def to_value(value: Any, argument: Argument | None = None) -> _intarsia.Value:
     return _intarsia.tensor(_NUMBERS[name], shape, data)
 
 
+def to_buffer(name: str, array: Any) -> _intarsia.Value:
+    """Converts an array to the buffer of an output, which a run fills."""
+    fits = isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.writeable
+    dtype = array.dtype.name if fits and array.dtype.isnative else ""
+    if dtype not in _NUMBERS or dtype in _PACKED_BITS or _NUMBERS[dtype] == _STRING:
+        raise InvalidArgumentError(
+            f"the buffer of output '{name}': want a writable numpy array of numbers in C order, each in whole bytes"
+        )
+    return _intarsia.tensor(_NUMBERS[dtype], list(array.shape), array.reshape(-1).view(np.uint8))
+
+
 def from_output(result: tuple[Any, ...]) -> Any:
     """Returns an array over the output's memory, a list for a sequence, None or the content for an optional,
     or a dict for a map."""

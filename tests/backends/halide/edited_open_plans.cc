@@ -228,6 +228,7 @@ class OpenPlanEditor {
   }
 
   void change_rest(open::OpenPlanT& plan, open::CallT& call) {
+    call.is_copy = !call.is_copy;
     if (pick(2) == 0) {
       plan.scratch_bytes = static_cast<uint64_t>(number());
       plan.workers = static_cast<uint32_t>(number());

@@ -163,6 +163,7 @@ class Editor {
           plan.calls[call]->steps[pick(plan.calls[call]->steps.size())] = number();
         return "other steps";
       case 9:
+        plan.calls[call]->is_copy = !plan.calls[call]->is_copy;
         change_checks(plan.calls[call]->checks);
         return "other checks";
       case 10:
