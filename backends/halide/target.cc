@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/canonicalize/item_work.h"
 #include "backends/halide/canonicalize/split_items.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/compile_region.h"
@@ -94,8 +95,10 @@ class HalideTarget : public Target {
     }
     if (has_open_sizes(region) && !has_data_sizes(region))
       if (const Result<ItemRegion> items = split_items(region))
-        return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
-                              kernel_device(device));
+        if (kernel_device(device) != KernelDevice::cpu || !is_better_at_once(items->item) ||
+            !canonicalize(region))
+          return compile_region(items->item, emitter_, here, {.input_moves = &items->input_moves},
+                                kernel_device(device));
     return compile_region(region, emitter_, here, {}, kernel_device(device));
   }
 

@@ -189,7 +189,7 @@ TEST_F(CostTableTest, AFileOfTheFirstFormatIsLeftAlone) {
   EXPECT_EQ(costs.warning(), "");
   add(costs, "conv", 7);
   EXPECT_TRUE(read("costs.sqlite") == bytes);
-  EXPECT_TRUE(files().contains("costs.3.sqlite"));
+  EXPECT_TRUE(files().contains("costs.4.sqlite"));
 }
 
 TEST_F(CostTableTest, StartsOverAfterDamage) {
@@ -226,7 +226,7 @@ TEST_F(CostTableTest, AnotherFormatIsLeftAlone) {
     EXPECT_EQ(find(costs, "conv"), 7);
   }
   EXPECT_TRUE(read("costs.sqlite") == bytes);
-  EXPECT_EQ(files(), (std::set<std::string>{"costs.sqlite", "costs.3.sqlite"}));
+  EXPECT_EQ(files(), (std::set<std::string>{"costs.sqlite", "costs.4.sqlite"}));
 }
 
 TEST_F(CostTableTest, ALockedFileIsLeftAlone) {
