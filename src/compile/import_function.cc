@@ -208,13 +208,12 @@ Result<bool> settle_sizes(FunctionImport& import) {
   return true;
 }
 
-/// Lets programs be fastest at usual pictures where nothing says what is usual.
-void tune_picture_sides(Graph& graph) {
-  constexpr int64_t usual = 224;
-  const std::set<std::string> sides = find_picture_sides(graph);
+/// Lets programs be fastest at usual pictures and signals where nothing else is wanted.
+void tune_usual_sizes(Graph& graph) {
+  const std::map<std::string, int64_t> usual = usual_sizes(graph);
   for (OpenSize& size : graph.open_sizes)
-    if (size.tuned.empty() && sides.contains(size.name))
-      size.tuned.push_back(std::clamp(usual, size.range.min, size.range.max));
+    if (const auto known = usual.find(size.name); size.tuned.empty() && known != usual.end())
+      size.tuned.push_back(std::clamp(known->second, size.range.min, size.range.max));
 }
 
 /// Says which sizes have no end, with which memory could be counted.
@@ -236,7 +235,7 @@ Status type_values(FunctionImport& import) {
     TRY(with_kind(ErrorKind::corrupt,
                   infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
   } while (TRY(settle_sizes(import)));
-  tune_picture_sides(problem.graph);
+  tune_usual_sizes(problem.graph);
   note_memory_of_open_sizes(import);
   return {};
 }

@@ -28,28 +28,52 @@ bool is_first_axis(const Graph& graph, const std::string& name) {
   return is_first;
 }
 
-constexpr std::array<std::string_view, 8> picture_readers = {
+constexpr std::array<std::string_view, 8> sliding = {
     "Conv",   "ConvTranspose",         "MaxPool", "AveragePool", "QLinearConv",  // ONNX
     "Conv2D", "DepthwiseConv2dNative", "AvgPool"};                               // TensorFlow
 
-bool reads_picture(const Graph& graph, const Node& node) {
+/// Returns the shape of the first input of a node that slides along axes; null for others.
+const SymbolicShape* slid_shape(const Graph& graph, const Node& node) {
   const auto is_it = [&](std::string_view op) { return op == node.op; };
-  if (node.inputs.empty() || node.inputs[0] == no_value || std::ranges::none_of(picture_readers, is_it))
-    return false;
+  if (!has_input(node, 0) || std::ranges::none_of(sliding, is_it)) return nullptr;
   const auto& shape = graph.value(node.inputs[0]).type.shape;
-  return shape && shape->size() == 4;
+  return shape ? &*shape : nullptr;
+}
+
+/// Returns the least number of steps that a convolution leaves of an open size, if that is `size` and all
+/// others are as planned.
+int64_t count_least_steps(const Graph& graph, const std::string& name, int64_t size) {
+  std::map<std::string, Dim> numbers;
+  for (const OpenSize& open : graph.open_sizes) numbers[open.name] = open.tuned_size();
+  numbers[name] = size;
+  int64_t least = size;
+  for (const Node& node : graph.nodes) {
+    if (slid_shape(graph, node) == nullptr || !has_output(node, 0)) continue;
+    const auto& out = graph.value(node.outputs[0]).type.shape;
+    for (size_t axis = 1; out && axis < out->size(); ++axis) {
+      if (!(*out)[axis].symbols().contains(name)) continue;
+      if (const Dim steps = (*out)[axis].substitute(numbers); steps.is_number())
+        least = std::min(least, steps.number());
+    }
+  }
+  return least;
 }
 
 }  // namespace
 
-std::set<std::string> find_picture_sides(const Graph& graph) {
-  std::set<std::string> sides;
+std::map<std::string, int64_t> usual_sizes(const Graph& graph) {
+  constexpr int64_t picture = 224, signal = 128, longest_signal = 65536, fewest_steps = 32;
+  std::map<std::string, int64_t> usual;
   for (const Node& node : graph.nodes) {
-    if (!reads_picture(graph, node)) continue;
-    const SymbolicShape& shape = *graph.value(node.inputs[0]).type.shape;
-    for (size_t axis = 1; axis < shape.size(); ++axis) sides.merge(shape[axis].symbols());
+    const SymbolicShape* shape = slid_shape(graph, node);
+    for (size_t axis = 1; shape != nullptr && shape->size() > 2 && axis < shape->size(); ++axis)
+      for (const std::string& name : (*shape)[axis].symbols())
+        usual.try_emplace(name, shape->size() == 3 ? signal : picture);
   }
-  return sides;
+  for (auto& [name, size] : usual)
+    while (size != picture && size < longest_signal && count_least_steps(graph, name, size) < fewest_steps)
+      size *= 2;
+  return usual;
 }
 
 const OpenSize* find_batch(const Graph& graph) {

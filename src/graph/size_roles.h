@@ -1,7 +1,7 @@
 // What open sizes count, as far as names and operators tell.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 
 #include "graph/graph.h"
@@ -12,8 +12,10 @@ namespace intarsia {
 /// of inputs; null if there is none.
 const OpenSize* find_batch(const Graph& graph);
 
-/// Returns the names of open sizes that heights and widths of pictures depend on: a convolution or a pooling
-/// of two axes reads the picture.
-std::set<std::string> find_picture_sides(const Graph& graph);
+/// Returns usual numbers for open sizes that convolutions and poolings slide along, by name: 224 for heights
+/// and widths of pictures; for the length of a signal the first power of two from 128 on with which the
+/// shortest of their results has 32 steps.
+///   x: f32[1,80,t], Conv of stride 2, Conv of stride 2, Conv of stride 2   ->   t: 256
+std::map<std::string, int64_t> usual_sizes(const Graph& graph);
 
 }  // namespace intarsia

@@ -14,23 +14,29 @@ using Halide::TailStrategy;
 struct PoolAxis {
   Expr size, padded, begin;
   int64_t taps, stride, dilation;
+  bool is_inside;  // whether all places are known to be elements
   Expr place(const Expr& out, const Expr& tap) const {
     return out * as_int(stride) + tap * as_int(dilation) - begin;
   }
 };
 
 std::vector<PoolAxis> pool_axes(const KernelBuilder& b, const Node& node) {
-  const SymbolicShape& in = b.sizes(node.inputs[0]);
+  const SymbolicShape &in = b.sizes(node.inputs[0]), &out = b.sizes(node.outputs[0]);
   const PoolAttributes a = attributes_of<PoolAttributes>(node);
   std::vector<PoolAxis> axes;
-  for (size_t i = 0; i < a.kernel.size(); ++i)
-    axes.push_back({b.size(in[i + 2]), b.size(in[i + 2] + a.pads[i + a.kernel.size()]), b.size(a.pads[i]),
-                    a.kernel[i], a.strides[i], a.dilations[i]});
+  for (size_t i = 0; i < a.kernel.size(); ++i) {
+    const Dim size = in[i + 2], after = a.pads[i + a.kernel.size()];
+    const Dim last = size - (a.kernel[i] - 1) * a.dilations[i] - 1;  // last place that a window begins at
+    const bool is_inside = a.pads[i] == 0 && provably_equal(out[i + 2], floor_div(last, a.strides[i]) + 1);
+    axes.push_back({b.size(size), b.size(size + after), b.size(a.pads[i]), a.kernel[i], a.strides[i],
+                    a.dilations[i], is_inside});
+  }
   return axes;
 }
 
 /// Counts the taps along an axis that are inside the input or, `with_pads`, inside the padded input.
 Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
+  if (axis.is_inside) return as_int(axis.taps);
   Expr count = 0;
   for (int64_t k = 0; k < axis.taps; ++k) {
     Expr place = axis.place(out, as_int(k));
@@ -143,8 +149,8 @@ BuiltKernel build_window(KernelBuilder& b) {
   int64_t taps = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     Expr place = axes[i].place(index[i + 2], r[as_int(static_cast<int64_t>(axes.size() - 1 - i))]);
-    inside = inside && place >= 0 && place < axes[i].size;
-    at.push_back(Halide::clamp(place, 0, axes[i].size - 1));
+    if (!axes[i].is_inside) inside = inside && place >= 0 && place < axes[i].size;
+    at.push_back(axes[i].is_inside ? place : Halide::clamp(place, 0, axes[i].size - 1));
     count = count * count_along(axes[i], index[i + 2], with_pads);
     taps *= axes[i].taps;
   }

@@ -81,14 +81,14 @@ class Maker {
     return local_[id] = made;
   }
 
-  /// Returns the input that holds weights known at compile time, which can be packed.
+  /// Returns the input that holds weights known at compile time, maybe transposed, which can be packed.
   std::optional<size_t> constant_weights() const {
     const Kernel& kernel = call_.kernel;
     const Node& node = kernel.body.node(kernel.anchor);
     auto at = std::ranges::find(kernel.body.inputs, node.inputs[1]);
     if (at == kernel.body.inputs.end() || node.inputs[0] == node.inputs[1]) return std::nullopt;
     auto slot = static_cast<size_t>(at - kernel.body.inputs.begin());
-    if (!graph_.value(call_.inputs[slot]).constant) return std::nullopt;
+    if (!graph_.value(layouts_.storage[index(call_.inputs[slot])].root).constant) return std::nullopt;
     const Shape weights = shape_of(kernel.body, *at);
     const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
     return op_of(node) != CoreOp::matmul || one_matrix ? std::optional(slot) : std::nullopt;
