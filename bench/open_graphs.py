@@ -1,6 +1,9 @@
-"""Models of open sizes, in the operators that exporters write, with random weights: an encoder, a decoder, an LSTM, a segmenter."""
+"""Models of open sizes, in the operators that exporters write, with random weights: an encoder, a decoder, an LSTM, a segmenter, a signal's
+convolutions, a perceptron; and models of pictures with open heights and widths."""
 
 from __future__ import annotations
+
+import pathlib
 
 import numpy as np
 
@@ -197,6 +200,42 @@ def lstm(width: int = 256, layers: int = 2) -> onnx.ModelProto:
         {"ids": (TensorProto.INT64, ["length", "batch"])},
         {"y": (TensorProto.FLOAT, ["length", "batch", 32])},
     )
+
+
+def signal() -> onnx.ModelProto:
+    """Features of a signal of any length, as speech recognition begins."""
+    graph = Graph()
+    x, before = "x", 1
+    for number, (width, kernel, stride) in enumerate(((64, 10, 5), (128, 3, 2), (128, 3, 2), (256, 3, 2))):
+        given = [graph.weights(f"w{number}", width, before, kernel), graph.weights(f"b{number}", width)]
+        sums = graph.node("Conv", [x, *given], f"sums{number}", strides=[stride])
+        x, before = graph.node("Relu", [sums], f"y{number}"), width
+    rows = graph.node("Transpose", [x], "rows", perm=[0, 2, 1])
+    scales = [graph.weights("scale", before), graph.weights("shift", before)]
+    normal = graph.node("LayerNormalization", [rows, *scales], "normal", axis=-1)
+    graph.node("MatMul", [normal, graph.weights("to_scores", before, 64)], "y")
+    return graph.model({"x": (TensorProto.FLOAT, [1, 1, "length"])}, {"y": (TensorProto.FLOAT, None)})
+
+
+def perceptron() -> onnx.ModelProto:
+    """Rows of a table: three layers, with weights as PyTorch has them."""
+    graph = Graph()
+    x, widths = "x", (300, 512, 512, 10)
+    for number, (before, width) in enumerate(zip(widths, widths[1:], strict=False)):
+        given = [graph.weights(f"w{number}", width, before), graph.weights(f"b{number}", width)]
+        x = graph.node("Gemm", [x, *given], f"sums{number}", transB=1)
+        x = graph.node("Relu", [x], f"y{number}") if number < 2 else graph.node("Softmax", [x], "y", axis=-1)
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", widths[0]])}, {"y": (TensorProto.FLOAT, None)})
+
+
+def open_pictures(path: pathlib.Path) -> onnx.ModelProto:
+    """The model for one picture of any height and width."""
+    model = onnx.load(path)
+    batch, height, width, _ = model.graph.input[0].type.tensor_type.shape.dim
+    batch.dim_value = 1
+    height.dim_param, width.dim_param = "height", "width"
+    del model.graph.value_info[:]
+    return model
 
 
 class Segmenter(Graph):

@@ -24,7 +24,7 @@ import numpy as np
 import onnxruntime
 import openvino
 from measuring import BIN, OUT, ROOT, THREADS, json_of, processor, replace_section
-from open_graphs import Decoder, Encoder, Segmenter, lstm
+from open_graphs import Decoder, Encoder, Segmenter, lstm, open_pictures, perceptron, signal
 from open_sizes import time_in_turn
 from report import MODELS, geometric_mean
 
@@ -50,14 +50,20 @@ class Sweep:
     def model(self) -> pathlib.Path:
         if self.name in MODELS:
             return ROOT / f"build/models/{self.name}.onnx"
-        path = OUT / f"sweep_{self.name}.onnx"
+        path = OUT / f"sweep_{self.name.replace(' ', '_')}.onnx"
         makers = {
             "bert_2_layers": lambda: Encoder(layers=2).model(),
             "decoder": lambda: Decoder().model(),
             "lstm": lstm,
             "segmenter": lambda: Segmenter().model(),
+            "signal": signal,
+            "perceptron": perceptron,
         }
-        onnx.save(makers[self.name](), path)
+        if self.name.endswith(PICTURES):
+            made = open_pictures(ROOT / f"build/models/{self.name.removesuffix(PICTURES)}.onnx")
+        else:
+            made = makers[self.name]()
+        onnx.save(made, path)
         return path
 
     def sizes(self, count: int, seed: int) -> list[int]:
@@ -65,8 +71,15 @@ class Sweep:
         return sorted({*drawn, *self.tuned})
 
 
+PICTURES = " (pictures)"
 SWEEPS = [
     *[Sweep(name, "batch", 32) for name in MODELS],
+    *[
+        Sweep(name + PICTURES, "height", 320, 160, others={"width": 224}, tuned=(224,))
+        for name in ("resnet50", "mobilenetv2", "densenet121", "inceptionv3")
+    ],
+    Sweep("signal", "length", 16000, 2000, tuned=(16000,)),
+    Sweep("perceptron", "batch", 32),
     Sweep("bert_2_layers", "length", 384, others={"batch": 1}, tuned=(1, 16, 128)),
     Sweep("decoder", "past", 512, tuned=(1, 64, 512)),
     Sweep("lstm", "length", 384, others={"batch": 1}, tuned=(1, 16, 128)),
