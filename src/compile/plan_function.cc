@@ -131,11 +131,13 @@ void recall_region_costs(FunctionPlanning& planning) {
                    plan_conditions(planning.problem(), planning.request), chosen.regions);
 }
 
-Status verify_chosen_plan(const FunctionPlanning& planning) {
-  const PlanningProblem& problem = planning.problem();
-  const Plan& plan = planning.function.chosen.plan;
+Status verify_plan(const PlanningProblem& problem, const Plan& plan) {
   TRY(verify_partition(problem.graph, plan.placement, plan.partition));
   return verify_steps(problem.graph, plan.partition, problem.space_of_target, plan.steps);
+}
+
+Status verify_chosen_plan(const FunctionPlanning& planning) {
+  return verify_plan(planning.problem(), planning.function.chosen.plan);
 }
 
 }  // namespace intarsia

@@ -34,7 +34,9 @@ Status recall_plan_costs(FunctionPlanning& planning);
 /// Notes the times of the plan's regions that the cost table knows.
 void recall_region_costs(FunctionPlanning& planning);
 
-/// Checks the regions and steps of the chosen plan.
+/// Checks the regions and steps of a plan.
+Status verify_plan(const PlanningProblem& problem, const Plan& plan);
+/// Checks those of the chosen plan.
 Status verify_chosen_plan(const FunctionPlanning& planning);
 
 }  // namespace intarsia

@@ -7,8 +7,6 @@
 #include "plan/choose/planning_sizes.h"
 #include "plan/choose/size_ranges.h"
 #include "plan/partition/describe_plan.h"
-#include "plan/partition/elide_copies.h"
-#include "plan/partition/partition_graph.h"
 #include "plan/place/plan_candidates.h"
 
 namespace intarsia {
@@ -19,8 +17,7 @@ constexpr double gain = 0.05;
 constexpr double gain_while_disturbed = 0.25;
 
 bool may_specialize(const FunctionPlanning& planning) {
-  const bool is_limited =
-      std::ranges::any_of(planning.problem().memory_limits, [](uint64_t bytes) { return bytes != no_limit; });
+  const bool is_limited = planning.tools->get().memory.measure != nullptr;
   const ChosenPlan& chosen = planning.function.chosen;
   return !planning.given && chosen.report && chosen.report->disabled_reason.empty() &&
          chosen.stages.empty() && !is_limited && !planning.request.prefers_size;
@@ -160,11 +157,8 @@ Status specialize_function(FunctionPlanning& planning) {
 }
 
 Status verify_specializations(const FunctionPlanning& planning) {
-  const PlanningProblem& problem = planning.problem();
-  for (const SpecializedPlan& one : planning.function.chosen.specializations) {
-    TRY(verify_partition(problem.graph, one.plan.placement, one.plan.partition));
-    TRY(verify_steps(problem.graph, one.plan.partition, problem.space_of_target, one.plan.steps));
-  }
+  for (const SpecializedPlan& one : planning.function.chosen.specializations)
+    TRY(verify_plan(planning.problem(), one.plan));
   return {};
 }
 
