@@ -80,6 +80,8 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
 }  // namespace
 }  // namespace kernels
 
-RunBackend kernels_run_backend() { return {"kernels", kernels::load}; }
+RunBackend kernels_run_backend() {
+  return {.name = "kernels", .load = kernels::load, .searches_folder = true};
+}
 
 }  // namespace intarsia

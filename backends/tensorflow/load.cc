@@ -135,6 +135,8 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
 }  // namespace
 }  // namespace tf
 
-RunBackend tensorflow_run_backend() { return {"tensorflow", tf::load}; }
+RunBackend tensorflow_run_backend() {
+  return {.name = "tensorflow", .load = tf::load, .searches_folder = true};
+}
 
 }  // namespace intarsia

@@ -117,8 +117,9 @@ typedef struct intarsia_string {
  * Input: owned by the caller, read until the run returns.
  * Output with data: the caller's buffer; dtype and shape must be the output's. Strings are the exception:
  * `data` is ignored and the library allocates the memory.
- * Output with data NULL: the library allocates the memory and fills in kind, dtype, rank, shape, data and
- * items; all of it belongs to the tensor until intarsia_tensor_release, and outlives session and program. */
+ * Output with data NULL: the library allocates the memory, or lets `allocate` do so, and fills in kind,
+ * dtype, rank, shape, data and items; all but what `allocate` returned belongs to the tensor until
+ * intarsia_tensor_release, and outlives session and program. */
 typedef struct intarsia_tensor {
   size_t struct_size;
   const char* name; /* name of the argument; items need none */
@@ -130,6 +131,13 @@ typedef struct intarsia_tensor {
   struct intarsia_tensor* items; /* item_count values; NULL for a tensor */
   size_t item_count;
   void* owner; /* library memory behind an output, NULL if none; set it to NULL before a run */
+  /* Output of a session's or pool's run, with data NULL: allocator of its memory, or NULL. The run calls it
+   * before it computes, in the calling thread, with the output (name, dtype, rank and shape; valid during the
+   * call) and its bytes. It returns memory of the caller, at any alignment; NULL, if bytes is not 0, makes
+   * the run fail with INTARSIA_ERROR_OUT_OF_MEMORY. Not called for outputs whose sizes only the values of a
+   * run tell, strings, and those that are not tensors: their memory is the library's, without a copy. */
+  void* (*allocate)(void* user, const struct intarsia_tensor* output, size_t bytes);
+  void* allocate_user; /* passed through to `allocate` */
 } intarsia_tensor;
 
 /* Frees what a run allocated for this output and sets owner, data, shape and items to NULL. Must not be
@@ -146,12 +154,17 @@ INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tens
 typedef struct intarsia_program intarsia_program;
 typedef struct intarsia_session intarsia_session;
 
-/* Opens a program file, checks it and loads its code. Release it with intarsia_program_release.
+/* Opens a program file, checks it and loads its code. Release it with intarsia_program_release. All handles
+ * of this process to programs of the same bytes, wherever they were loaded from, share code and constants;
+ * programs that search their folder for libraries of your operators share within one folder.
  * Code and description are copied; constants stay in the file, which is memory-mapped. Replace a program's
  * file by renaming another file to its name, which does not affect loaded programs. After a change in place
  * (the size or modification time differs) the next bind is an error; what already bound sessions compute from
  * changed constants is undefined, and where the file was truncated it ends the process (SIGBUS). */
 INTARSIA_EXPORT intarsia_error* intarsia_program_load(const char* path, intarsia_program** program);
+/* Loads a program from the bytes of its file, which are copied unless this process has such a program. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_load_bytes(const void* bytes, size_t size,
+                                                            intarsia_program** program);
 /* Releases a program; its sessions keep the parts of it that they need. */
 INTARSIA_EXPORT void intarsia_program_release(intarsia_program* program);
 
@@ -368,6 +381,41 @@ typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
 /* Sets the session's trace; NULL turns it off. `user` is passed through. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace,
                                                            void* user);
+
+/* ---- Pools of sessions ---- */
+
+/* Sessions of one program for any number of threads: each run takes one that no other run uses. */
+typedef struct intarsia_pool intarsia_pool;
+
+typedef struct intarsia_pool_options {
+  size_t struct_size;
+  const intarsia_bind_options* bind; /* options of the sessions, copied; may be NULL */
+  size_t max_sessions; /* most sessions at a time, for which further runs wait; 0: no limit, no run waits */
+  /* Most sessions kept for later runs while no run uses them; 0: one per core that the thread that creates
+   * the pool may use. */
+  size_t max_idle;
+} intarsia_pool_options;
+
+/* Creates a pool, without sessions: a run that finds none idle creates one. options may be NULL. Release it
+ * with intarsia_pool_release when none of its runs goes on; the program may be released before. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_pool(const intarsia_program* program,
+                                                      const intarsia_pool_options* options,
+                                                      intarsia_pool** pool);
+INTARSIA_EXPORT void intarsia_pool_release(intarsia_pool* pool);
+
+/* Runs a function as intarsia_session_run does, in one of the pool's sessions; any number of threads may. */
+INTARSIA_EXPORT intarsia_error* intarsia_pool_run(intarsia_pool* pool, const char* function,
+                                                  const intarsia_tensor* inputs, size_t input_count,
+                                                  intarsia_tensor* outputs, size_t output_count);
+
+typedef struct intarsia_pool_info {
+  size_t struct_size;
+  size_t sessions; /* sessions that it has now */
+  size_t idle;     /* those of them that no run uses */
+} intarsia_pool_info;
+
+/* Fills in a struct whose struct_size the caller has set. */
+INTARSIA_EXPORT intarsia_error* intarsia_pool_describe(const intarsia_pool* pool, intarsia_pool_info* info);
 
 /* ---- Profiles ---- */
 

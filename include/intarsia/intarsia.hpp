@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -224,6 +223,13 @@ inline std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views)
   return all;
 }
 
+/// Returns outputs whose memory the run allocates; refers to the names, which must outlive it.
+inline std::vector<intarsia_tensor> outputs(const std::vector<std::string>& names) {
+  std::vector<intarsia_tensor> all;
+  for (const std::string& name : names) all.push_back(tensor(name, View()));
+  return all;
+}
+
 inline Argument argument(const intarsia_argument& from) {
   const size_t rank = from.rank < 0 ? 0 : static_cast<size_t>(from.rank);
   Argument to{from.name, from.kind, from.dtype, from.rank >= 0, {}, from.index_limit, {}, {}};
@@ -339,12 +345,9 @@ class Session {
   /// Runs a function and returns the named outputs, in memory that the run allocates.
   std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
                              const std::string& function = {}) {
-    std::vector<intarsia_tensor> to;
-    for (const std::string& name : outputs) to.push_back(detail::tensor(name, View()));
+    std::vector<intarsia_tensor> to = detail::outputs(outputs);
     call(function, detail::tensors(inputs), to);
-    std::vector<Value> values;
-    for (const intarsia_tensor& tensor : to) values.emplace_back(tensor);
-    return values;
+    return {to.begin(), to.end()};
   }
 
   /// Sets a function that runs call for every value that passes between regions, right after it was produced;
@@ -461,13 +464,59 @@ inline std::vector<NamedShape> output_shapes(const intarsia_program* program,
   return shapes;
 }
 
-/// Sessions that are not in use by a call.
-struct IdleSessions {
-  std::mutex mutex;
-  std::vector<Session> sessions;
+}  // namespace detail
+
+/// Options of a pool (intarsia_pool_options).
+struct PoolOptions {
+  std::vector<Binding> devices;  // slots not named get the device they were compiled for
+  int threads = 0;               // threads of a run; 0: as compiled, at most all cores
+  size_t max_sessions = 0;       // most sessions at a time, for which further runs wait; 0: no limit
+  size_t max_idle = 0;           // most sessions kept while no run uses them; 0: one per core
 };
 
-}  // namespace detail
+/// Sessions of one program for any number of threads: each run takes one that no other run uses. Move-only;
+/// may outlive its Program.
+class Pool {
+ public:
+  explicit Pool(intarsia_pool* pool) : pool_(pool, intarsia_pool_release) {}
+
+  /// Runs a function like Session::run.
+  void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
+           const std::string& function = {}) const {
+    std::vector<intarsia_tensor> to = detail::tensors(outputs);
+    call(function, detail::tensors(inputs), to);
+    for (intarsia_tensor& tensor : to) intarsia_tensor_release(&tensor);
+  }
+
+  /// Runs a function like Session::compute.
+  std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
+                             const std::string& function = {}) const {
+    std::vector<intarsia_tensor> to = detail::outputs(outputs);
+    call(function, detail::tensors(inputs), to);
+    return {to.begin(), to.end()};
+  }
+
+  /// Returns the number of sessions that it has now.
+  size_t sessions() const { return describe().sessions; }
+  /// Returns the number of those that no run uses.
+  size_t idle_sessions() const { return describe().idle; }
+  intarsia_pool* get() const { return pool_.get(); }
+
+ private:
+  void call(const std::string& function, const std::vector<intarsia_tensor>& from,
+            std::vector<intarsia_tensor>& to) const {
+    detail::check(intarsia_pool_run(pool_.get(), function.empty() ? nullptr : function.c_str(), from.data(),
+                                    from.size(), to.data(), to.size()));
+  }
+  intarsia_pool_info describe() const {
+    intarsia_pool_info info{};
+    info.struct_size = sizeof(info);
+    detail::check(intarsia_pool_describe(pool_.get(), &info));
+    return info;
+  }
+
+  std::unique_ptr<intarsia_pool, void (*)(intarsia_pool*)> pool_;
+};
 
 /// A loaded program file. Any number of threads may use it at once.
 class Program {
@@ -475,6 +524,13 @@ class Program {
   static Program load(const std::string& path) {
     intarsia_program* program = nullptr;
     detail::check(intarsia_program_load(path.c_str(), &program));
+    return Program(program);
+  }
+
+  /// Loads a program from the bytes of its file, which are copied (intarsia_program_load_bytes).
+  static Program load_bytes(const void* bytes, size_t size) {
+    intarsia_program* program = nullptr;
+    detail::check(intarsia_program_load_bytes(bytes, size, &program));
     return Program(program);
   }
 
@@ -489,18 +545,17 @@ class Program {
     return Session(session);
   }
 
-  /// Runs a function like Session::run and Session::compute, in one of the program's own sessions, bound as
-  /// compiled. The program keeps as many sessions as it ever had concurrent calls, each with buffers and
-  /// threads.
+  /// Creates a pool of sessions, for runs in any number of threads.
+  Pool pool(const PoolOptions& options = {}) const { return Pool(make_pool(program_.get(), options)); }
+
+  /// Runs a function like Session::run and Session::compute, in the program's own pool with default options.
   void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
            const std::string& function = {}) const {
-    with_session([&](Session& session) { session.run(inputs, outputs, function); });
+    pool_.run(inputs, outputs, function);
   }
   std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
                              const std::string& function = {}) const {
-    std::vector<Value> values;
-    with_session([&](Session& session) { values = session.compute(inputs, outputs, function); });
-    return values;
+    return pool_.compute(inputs, outputs, function);
   }
 
   std::vector<Function> functions() const {
@@ -535,27 +590,18 @@ class Program {
 
  private:
   explicit Program(intarsia_program* program)
-      : program_(program, intarsia_program_release), idle_(std::make_unique<detail::IdleSessions>()) {}
+      : program_(program, intarsia_program_release), pool_(make_pool(program, {})) {}
 
-  Session take_session() const {
-    {
-      const std::lock_guard<std::mutex> lock(idle_->mutex);
-      if (!idle_->sessions.empty()) {
-        Session session = std::move(idle_->sessions.back());
-        idle_->sessions.pop_back();
-        return session;
-      }
-    }
-    return bind();
-  }
-
-  /// Calls `body` with an idle session. A session whose run threw is not kept.
-  template <typename Body>
-  void with_session(Body body) const {
-    Session session = take_session();
-    body(session);
-    const std::lock_guard<std::mutex> lock(idle_->mutex);
-    idle_->sessions.push_back(std::move(session));
+  static intarsia_pool* make_pool(const intarsia_program* program, const PoolOptions& options) {
+    const detail::BindOptions bind(options.devices, options.threads);
+    intarsia_pool_options given{};
+    given.struct_size = sizeof(given);
+    given.bind = bind.get();
+    given.max_sessions = options.max_sessions;
+    given.max_idle = options.max_idle;
+    intarsia_pool* pool = nullptr;
+    detail::check(intarsia_program_pool(program, &given, &pool));
+    return pool;
   }
 
   using Describe = intarsia_error* (*)(const intarsia_program*, size_t, size_t, intarsia_argument*);
@@ -589,7 +635,7 @@ class Program {
   }
 
   std::unique_ptr<intarsia_program, void (*)(intarsia_program*)> program_;
-  std::unique_ptr<detail::IdleSessions> idle_;  // pointer, so that programs can be moved
+  Pool pool_;  // of run() and compute()
 };
 
 }  // namespace v1

@@ -110,6 +110,23 @@ bool wants_memory(const intarsia_tensor& output) {
   return output.data == nullptr || output.dtype == INTARSIA_STRING || output.kind != INTARSIA_TENSOR;
 }
 
+/// Lets the caller of the C API, whose output `user` is, allocate its memory.
+void* allocate_output(void* user, std::string_view, const TensorView& tensor) {
+  const auto& output = *static_cast<const intarsia_tensor*>(user);
+  const intarsia_tensor known{.struct_size = sizeof(known),
+                              .name = output.name,
+                              .kind = INTARSIA_TENSOR,
+                              .dtype = static_cast<int32_t>(tensor.dtype),
+                              .rank = tensor.shape.size(),
+                              .shape = tensor.shape.data()};
+  return output.allocate(output.allocate_user, &known, tensor.bytes());
+}
+
+bool has_allocator(const intarsia_tensor& output) {
+  return output.struct_size >= offsetof(intarsia_tensor, allocate_user) + sizeof(output.allocate_user) &&
+         output.allocate != nullptr;
+}
+
 std::string_view encoded_type(const fbs::ValueT& value) { return as_text(std::span(value.encoded_type)); }
 
 }  // namespace
@@ -176,8 +193,12 @@ Status read_output(const intarsia_tensor& from, NamedTensor& named) {
   if (from.name == nullptr) return fail("an output has no name");
   named.name = from.name;
   named.owner = nullptr;
+  named.allocator = {};
   named.tensor.data = wants_memory(from) ? nullptr : from.data;
-  if (named.tensor.data == nullptr) return {};
+  if (named.tensor.data == nullptr) {
+    if (has_allocator(from)) named.allocator = {allocate_output, const_cast<intarsia_tensor*>(&from)};
+    return {};
+  }
   if (from.rank > 0 && from.shape == nullptr)
     return fail("output '{}' has a null shape, rank {}", from.name, from.rank);
   if (from.dtype < 0 || from.dtype >= dtype_count)

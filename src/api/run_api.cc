@@ -1,15 +1,10 @@
 // Part of the C API that loads, binds and runs.
-#include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <set>
-
-#include "api/external_tensor.h"
 #include "api/handles.h"
 #include "api/read_bind_options.h"
 #include "api/run_backends.h"
+#include "api/session_handle.h"
 #include "api/struct_sizes.h"
-#include "runtime/fallback_session.h"
+#include "runtime/program_table.h"
 
 namespace intarsia::api {
 
@@ -27,71 +22,12 @@ static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 static_assert(static_cast<int>(ErrorKind::timed_out) == INTARSIA_ERROR_TIMED_OUT);
 static_assert(static_cast<int>(ErrorKind::dropped) == INTARSIA_ERROR_DROPPED);
 
-/// Value on a function's boundary, and the backend that reads or produces it, which packs or unpacks it if it
-/// is opaque.
-struct BoundaryValue {
-  const fbs::ValueT* value = nullptr;
-  const RunBackend* backend = nullptr;
-};
-
-struct FunctionBoundary {
-  std::string name;
-  std::vector<BoundaryValue> inputs;
-  std::vector<BoundaryValue> outputs;
-
-  static const BoundaryValue* find(const std::vector<BoundaryValue>& boundary, const char* name) {
-    if (name == nullptr) return nullptr;
-    for (const BoundaryValue& entry : boundary) {
-      if (entry.value->name == name) return &entry;
-    }
-    return nullptr;
-  }
-};
-
 intarsia_error no_memory_for_error{"out of memory", ErrorKind::out_of_memory, true};
 
 }  // namespace intarsia::api
 
-struct intarsia_session {
-  intarsia::FallbackSession session;
-  std::vector<intarsia::api::FunctionBoundary> functions;
-  // Reused by every run, so that it allocates nothing.
-  std::vector<intarsia::NamedTensor> inputs;
-  std::vector<intarsia::NamedTensor> outputs;
-  std::vector<intarsia::Tensor> strings;
-  std::atomic_flag in_use;
-  // Texts about its alternatives, kept while the session lives, which may go on with others.
-  mutable std::set<std::string> texts;
-  mutable std::mutex texts_mutex;
-
-  const char* keep(const std::string& text) const {
-    const std::lock_guard lock(texts_mutex);
-    return texts.insert(text).first->c_str();
-  }
-};
-
 namespace intarsia::api {
 namespace {
-
-Result<std::vector<BoundaryValue>> find_boundary_values(const LoadedProgram& program,
-                                                        const fbs::FunctionT& function, bool inputs) {
-  std::vector<BoundaryValue> boundary;
-  for (uint32_t id : inputs ? function.inputs : function.outputs) {
-    BoundaryValue entry{function.values[id].get(), nullptr};
-    for (const auto& step : function.steps) {
-      const std::vector<uint32_t>& ids = inputs ? step->inputs : step->outputs;
-      if (step->kind != fbs::StepKind::run || std::ranges::find(ids, id) == ids.end()) continue;
-      entry.backend = TRY(program.backend(step->region));
-    }
-    boundary.push_back(entry);
-  }
-  return boundary;
-}
-
-Result<FunctionBoundary> find_boundary(const LoadedProgram& program, const fbs::FunctionT& function) {
-  return FunctionBoundary{function.name, TRY(find_boundary_values(program, function, true)),
-                          TRY(find_boundary_values(program, function, false))};
-}
 
 /// Use of a session, one call at a time: a call during another one gets an error and touches nothing.
 class SessionUse {
@@ -116,74 +52,6 @@ class SessionUse {
   explicit SessionUse(intarsia_session* session) : session_(session) {}
   intarsia_session* session_;
 };
-
-/// Finds a boundary, which only opaque values need; null for an unknown function, which the run reports.
-const FunctionBoundary* find_boundary(const intarsia_session& session, std::string_view function) {
-  for (const FunctionBoundary& boundary : session.functions) {
-    if (boundary.name == function || (function.empty() && session.functions.size() == 1)) return &boundary;
-  }
-  return nullptr;
-}
-
-/// Finds a value on the boundary; empty if the function does not have it, which the run reports.
-BoundaryValue find_value(const FunctionBoundary* boundary, bool is_input, const intarsia_tensor& tensor) {
-  if (boundary == nullptr) return {};
-  const BoundaryValue* found =
-      FunctionBoundary::find(is_input ? boundary->inputs : boundary->outputs, tensor.name);
-  return found == nullptr ? BoundaryValue{} : *found;
-}
-
-/// Reads the inputs into session.inputs.
-Status read_inputs(intarsia_session& session, const FunctionBoundary* boundary, const intarsia_tensor* inputs,
-                   size_t input_count) {
-  TRY(check_sizes("input", inputs, input_count));
-  if (session.inputs.size() < input_count) session.inputs.resize(input_count);
-  if (session.strings.size() < input_count) session.strings.resize(input_count);
-  for (size_t i = 0; i < input_count; ++i) {
-    const intarsia_tensor& from = element(inputs, i);
-    const BoundaryValue at = find_value(boundary, true, from);
-    TRY(read_input(from, at.backend, at.value, session.inputs[i], session.strings[i]));
-  }
-  return {};
-}
-
-Result<std::vector<FunctionBoundary>> find_boundaries(const Session& session) {
-  std::vector<FunctionBoundary> boundaries;
-  for (const BoundFunction& bound : session.program().functions)
-    boundaries.push_back(TRY(find_boundary(*session.program().program, *bound.function)));
-  return boundaries;
-}
-
-/// Runs the session; if a device is lost, an alternative reads the inputs anew, as opaque ones depend on it.
-Status run_session(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
-                   size_t input_count, const intarsia_tensor* outputs, size_t output_count) {
-  while (true) {
-    TRY(read_inputs(session, find_boundary(session, function), inputs, input_count));
-    for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
-    Status ran = session.session.session().run(function, std::span(session.inputs).first(input_count),
-                                               std::span(session.outputs).first(output_count));
-    if (ran || !session.session.fall_back(function, ran.error())) return ran;
-    session.functions = TRY(find_boundaries(session.session.session()));
-  }
-}
-
-Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
-           size_t input_count, intarsia_tensor* outputs, size_t output_count) {
-  TRY(check_sizes("output", outputs, output_count));
-  if (session.outputs.size() < output_count) session.outputs.resize(output_count);
-  TRY(run_session(session, function, inputs, input_count, outputs, output_count));
-  const FunctionBoundary* boundary = find_boundary(session, function);
-  for (size_t i = 0; i < output_count; ++i) {
-    intarsia_tensor& to = element(outputs, i);
-    const BoundaryValue at = find_value(boundary, false, to);
-    const Status written = caught([&] { return write_output(session.outputs[i], at.backend, at.value, to); });
-    session.outputs[i].owner = nullptr;
-    if (written) continue;
-    for (size_t made = 0; made < i; ++made) release_tensor(element(outputs, made));
-    return written;
-  }
-  return {};
-}
 
 }  // namespace
 }  // namespace intarsia::api
@@ -210,7 +78,16 @@ void intarsia_tensor_release(intarsia_tensor* tensor) {
 intarsia_error* intarsia_program_load(const char* path, intarsia_program** program) {
   return guarded([&]() -> Status {
     if (path == nullptr || program == nullptr) return fail("intarsia_program_load got a null pointer");
-    auto loaded = TRY(load_program(path, run_backends()));
+    auto loaded = TRY(share_program(path, run_backends()));
+    *program = new intarsia_program{std::move(loaded), {}, {}};
+    return {};
+  });
+}
+
+intarsia_error* intarsia_program_load_bytes(const void* bytes, size_t size, intarsia_program** program) {
+  return guarded([&]() -> Status {
+    if (bytes == nullptr || program == nullptr) return fail("intarsia_program_load_bytes got a null pointer");
+    auto loaded = TRY(share_program({static_cast<const std::byte*>(bytes), size}, run_backends()));
     *program = new intarsia_program{std::move(loaded), {}, {}};
     return {};
   });
@@ -230,9 +107,7 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
   return guarded([&]() -> Status {
     if (program == nullptr || session == nullptr) return fail("intarsia_program_bind got a null pointer");
     const BindOptions bind = TRY(read_bind_options(options));
-    auto made = std::make_unique<intarsia_session>(TRY(FallbackSession::open(program->loaded, bind)));
-    made->functions = TRY(find_boundaries(made->session.session()));
-    *session = made.release();
+    *session = TRY(open_session(program->loaded, bind)).release();
     return {};
   });
 }
@@ -282,7 +157,8 @@ intarsia_error* intarsia_session_run(intarsia_session* session, const char* func
                                      intarsia_tensor* outputs, size_t output_count) {
   return guarded([&]() -> Status {
     const SessionUse used = TRY(SessionUse::begin(session));
-    return run(*used, function == nullptr ? "" : function, inputs, input_count, outputs, output_count);
+    return run_session(*used, function == nullptr ? "" : function, inputs, input_count, outputs,
+                       output_count);
   });
 }
 
@@ -293,7 +169,7 @@ intarsia_error* intarsia_session_profile(intarsia_session* session, const char* 
     if (profile == nullptr) return fail("intarsia_session_profile got a null pointer");
     const SessionUse used = TRY(SessionUse::begin(session));
     const std::string_view name = function == nullptr ? "" : function;
-    TRY(read_inputs(*used, find_boundary(*used, name), inputs, input_count));
+    TRY(read_session_inputs(*used, name, inputs, input_count));
     *profile = make_profile(TRY(
         profile_session(used->session.session(), name, std::span(used->inputs).first(input_count), runs)));
     return {};

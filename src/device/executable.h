@@ -143,6 +143,8 @@ struct RunBackend {
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;
   /// (optional) Lists names of devices that only this backend knows, for make_device(). May open its library.
   std::vector<std::string> (*devices)() = nullptr;
+  /// Whether it searches LoadContext::program_folder.
+  bool searches_folder = false;
 };
 
 }  // namespace intarsia

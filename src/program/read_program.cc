@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/digest.h"
 #include "base/files/file_kind.h"
@@ -142,10 +143,13 @@ Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file)
   return program;
 }
 
-Result<MappedProgram> read_file(const std::string& path) { return parse_file(TRY(ProgramFile::open(path))); }
+bool is_same_time(const struct timespec& a, const struct timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
 
 /// Replaces the error for a file that is not a program by what the file is instead.
-Result<MappedProgram> explain_failure(Result<MappedProgram> program, const std::string& path) {
+template <typename T>
+Result<T> explain_failure(Result<T> program, const std::string& path) {
   if (program) return program;
   const std::optional<FileKind> kind = recognize_file(path);
   if (!kind || kind->role == FileKind::Role::program) return program;
@@ -157,11 +161,29 @@ Result<MappedProgram> explain_failure(Result<MappedProgram> program, const std::
 }  // namespace
 
 Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& path) {
-  RegularFile opened = TRY(with_context(RegularFile::open(path), "cannot open it"));
-  std::shared_ptr<ProgramFile> file(new ProgramFile(std::move(opened)));
+  const auto open_and_map = [&]() -> Result<std::shared_ptr<const ProgramFile>> {
+    std::shared_ptr<ProgramFile> file =
+        TRY(map(path, TRY(with_context(RegularFile::open(path), "cannot open it"))));
+    file->folder_ = std::filesystem::absolute(path).parent_path().string();
+    return file;
+  };
+  return with_kind(ErrorKind::corrupt,
+                   with_context(explain_failure<std::shared_ptr<const ProgramFile>>(open_and_map(), path),
+                                "program '{}'", path));
+}
+
+Result<std::shared_ptr<const ProgramFile>> ProgramFile::of_bytes(std::span<const std::byte> bytes) {
+  RegularFile file = TRY(with_context(RegularFile::of_bytes(bytes, "intarsia"),
+                                      "cannot keep a program of {} bytes in memory", bytes.size()));
+  return TRY(map(fmt::format("{} bytes in memory", bytes.size()), std::move(file)));
+}
+
+Result<std::shared_ptr<ProgramFile>> ProgramFile::map(std::string name, RegularFile opened) {
+  std::shared_ptr<ProgramFile> file(new ProgramFile(std::move(name), std::move(opened)));
   struct stat facts = {};
   if (fstat(file->file_.descriptor(), &facts) != 0)
     return fail(kind_of_errno(errno), "cannot read it: {}", std::strerror(errno));
+  file->identity_ = {facts.st_dev, facts.st_ino};
   file->changed_ = facts.st_mtim;
   const auto size = static_cast<size_t>(facts.st_size);
   if (size == 0) return file;
@@ -196,8 +218,7 @@ Status ProgramFile::check_unchanged() const {
   struct stat facts = {};
   if (fstat(file_.descriptor(), &facts) != 0)
     return fail(kind_of_errno(errno), "cannot stat it: {}", std::strerror(errno));
-  const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
-  if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
+  if (is_same_time(facts.st_mtim, changed_) && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
   return fail(
       ErrorKind::corrupt,
       "the file was changed in place after it was loaded (it had {} bytes, now it has {}): load it again, "
@@ -205,13 +226,27 @@ Status ProgramFile::check_unchanged() const {
       bytes_.size(), facts.st_size);
 }
 
+bool ProgramFile::is_same_file(const ProgramFile& other) const {
+  return identity_ == other.identity_ && is_same_time(changed_, other.changed_) &&
+         bytes_.size() == other.bytes_.size();
+}
+
 Result<MappedProgram> read_program(const std::string& path) {
+  return read_program(TRY(ProgramFile::open(path)));
+}
+
+Result<MappedProgram> read_program(const std::shared_ptr<const ProgramFile>& file) {
   const auto read = [&]() -> Result<MappedProgram> {
-    MappedProgram program = TRY(explain_failure(read_file(path), path));
-    program.path = path;
+    MappedProgram program = TRY(explain_failure(parse_file(file), file->name()));
+    program.path = file->name();
     return program;
   };
-  return with_kind(ErrorKind::corrupt, with_context(read(), "program '{}'", path));
+  return with_kind(ErrorKind::corrupt, with_context(read(), "program '{}'", file->name()));
+}
+
+std::optional<uint64_t> told_digest(std::span<const std::byte> file) {
+  const Result<Footer> footer = read_footer(file.last(std::min(file.size(), sizeof(Footer))));
+  return footer ? std::optional(footer->digest) : std::nullopt;
 }
 
 Result<MappedProgram> parse_program(std::span<const std::byte> file) {

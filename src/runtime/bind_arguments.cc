@@ -111,14 +111,28 @@ bool ArgumentBinder::can_append(const ValueState& value, uint32_t id) const {
              [](int64_t size) { return size == 1; });
 }
 
+Status ArgumentBinder::allocate(NamedTensor& output, const ValueState& value) const {
+  const DType dtype = static_cast<DType>(value.about->dtype);
+  const OutputAllocator& allocator = output.allocator;
+  if (allocator.allocate == nullptr || dtype == DType::string) {
+    const Tensor made(dtype, value.view.shape);
+    output.tensor = made.view();
+    output.owner = made.owner();
+    return {};
+  }
+  output.tensor = {nullptr, dtype, value.view.shape};
+  output.tensor.data = allocator.allocate(allocator.user, output.name, output.tensor);
+  if (output.tensor.data != nullptr || output.tensor.bytes() == 0) return {};
+  return fail(ErrorKind::out_of_memory, "output '{}': its allocator has no {} bytes for {}", output.name,
+              output.tensor.bytes(), print_shape(output.tensor.shape));
+}
+
 Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
   ValueState& value = values_[id];
   bool is_continuing = false;
   if (output.tensor.data == nullptr) {
     if (value.is_dynamic()) return {};  // hand_over() gives the memory that the run made
-    const Tensor made(static_cast<DType>(value.about->dtype), value.view.shape);
-    output.tensor = made.view();
-    output.owner = made.owner();
+    TRY(allocate(output, value));
   } else if (!value.is_opaque()) {
     TRY(check_tensor("output", output, value));
     if (sizes_.has_symbols()) TRY(sizes_.check("output", *value.about, output.tensor.shape));

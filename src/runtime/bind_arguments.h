@@ -47,6 +47,7 @@ class ArgumentBinder {
 
   Status bind_input(const NamedTensor& input, uint32_t id);
   Status bind_output(NamedTensor& output, uint32_t id);
+  Status allocate(NamedTensor& output, const ValueState& value) const;
   Result<bool> find_continued(const NamedTensor& output, const ValueState& value);
   Status check_tensor(std::string_view what, const NamedTensor& argument, const ValueState& value) const;
   bool can_append(const ValueState& value, uint32_t id) const;

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -356,12 +355,11 @@ class ProgramBinder {
       constants.push_back(bound_.constants[space][constant].tensor);
       places.push_back(bound_.constants[space][constant].place);
     }
-    const std::filesystem::path path = std::filesystem::absolute(file_.path);
     const LoadContext context{
         .blob = file_.blobs[number],
         .constants = constants,
         .symbol = [program = bound_.program.get()](const std::string& name) { return program->symbol(name); },
-        .program_folder = path.parent_path().string(),
+        .program_folder = file_.file->folder(),
         .threads = threads_on(region.slot),
         .workspace_bytes = region.workspace_bytes,
         .cores = bound_.executors[region.slot]->cores(),

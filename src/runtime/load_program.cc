@@ -68,8 +68,13 @@ Status LoadedProgram::load_code() {
 
 Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& path,
                                                           std::span<const RunBackend> backends) {
+  return load_program(TRY(ProgramFile::open(path)), backends);
+}
+
+Result<std::shared_ptr<const LoadedProgram>> load_program(const std::shared_ptr<const ProgramFile>& file,
+                                                          std::span<const RunBackend> backends) {
   std::shared_ptr<LoadedProgram> program(new LoadedProgram);
-  program->file_ = TRY(read_program(path));
+  program->file_ = TRY(read_program(file));
   const auto load = [&]() -> Status {
     TRY(verify_machine(program->description()));
     program->backends_.assign(backends.begin(), backends.end());
@@ -77,7 +82,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& pat
     for (const auto& function : program->description().functions) TRY(find_any_backends(*program, *function));
     return program->load_code();
   };
-  TRY(with_context(load(), "program '{}'", path));
+  TRY(with_context(load(), "program '{}'", file->name()));
   return program;
 }
 

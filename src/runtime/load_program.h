@@ -30,10 +30,11 @@ class LoadedProgram {
   Result<const RunBackend*> backend(size_t region) const;
   /// Returns the address of an exported symbol of the program's code, or null.
   void* symbol(const std::string& name) const;
+  std::span<const RunBackend> backends() const { return backends_; }
 
  private:
   LoadedProgram() = default;
-  friend Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string&,
+  friend Result<std::shared_ptr<const LoadedProgram>> load_program(const std::shared_ptr<const ProgramFile>&,
                                                                    std::span<const RunBackend>);
   friend Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>&,
                                                                   const struct BindOptions&);
@@ -52,6 +53,8 @@ class LoadedProgram {
 /// backend that is not among `backends` in a requirement or in every alternative of a function; the error
 /// then names the operators in question and what to install.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& path,
+                                                          std::span<const RunBackend> backends);
+Result<std::shared_ptr<const LoadedProgram>> load_program(const std::shared_ptr<const ProgramFile>& file,
                                                           std::span<const RunBackend> backends);
 
 }  // namespace intarsia

@@ -2,18 +2,16 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/files/regular_file.h"
 #include "base/files/temporary_file.h"
 
 namespace intarsia {
 namespace {
-
-constexpr size_t max_name_bytes = 200;  // limit of the system for memory file names: 249
 
 using Descriptor = std::shared_ptr<const int>;
 
@@ -36,7 +34,8 @@ Status write_all(int file, std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor file) {
+/// Opens a library; `file` lives as long as it is open.
+Result<std::shared_ptr<void>> open_library(const std::string& path, std::shared_ptr<const RegularFile> file) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return fail(ErrorKind::corrupt, "cannot load its code: {}", dlerror());
   return std::shared_ptr<void>(handle, [file = std::move(file)](void* library) { dlclose(library); });
@@ -46,13 +45,9 @@ Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor f
 /// device and inode, match. A memory file has its own inode, and its descriptor stays open until the library
 /// is unloaded, so its number is unique. The path is spelled as no other code that loads this way spells it.
 Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
-  const int made = memfd_create(name.substr(0, max_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (made < 0)
-    return fail(ErrorKind::out_of_memory, "the system provides no memory for code: {}", std::strerror(errno));
-  const Descriptor file = close_later(made);
-  TRY(write_all(*file, library));
-  fcntl(*file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-  return open_library(fmt::format("/proc/self/./fd/{}", *file), file);
+  auto file = std::make_shared<const RegularFile>(
+      TRY(with_context(RegularFile::of_bytes(library, name), "the system provides no memory for code")));
+  return open_library(fmt::format("/proc/self/./fd/{}", file->descriptor()), file);
 }
 
 /// Loads a library from a temporary file, for sandboxes that refuse memory files or lack /proc. The file is

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -20,6 +22,9 @@ class RegularFile {
   /// Opens a file; follows links and never blocks. Errors do not name the path: "No such file or directory",
   /// "it is a pipe, not a regular file".
   static Result<RegularFile> open(const std::string& path);
+  /// Makes a file in memory, without a name, that holds a copy of these bytes and can no longer be changed.
+  /// /proc shows `name`.
+  static Result<RegularFile> of_bytes(std::span<const std::byte> bytes, const std::string& name);
   RegularFile(RegularFile&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
   RegularFile& operator=(RegularFile&& other) noexcept {
