@@ -178,6 +178,8 @@ typedef struct intarsia_program_info {
   uint64_t model_digest;  /* XXH3 (64-bit) of the model file */
   size_t function_count;
   size_t slot_count;
+  const void*
+      identity; /* the same for all handles that share code and constants, for no other while these exist */
 } intarsia_program_info;
 
 typedef struct intarsia_function {

@@ -69,7 +69,8 @@ intarsia_error* intarsia_program_describe(const intarsia_program* program, intar
                               .model_path = description.model_path.c_str(),
                               .model_digest = description.model_digest,
                               .function_count = description.functions.size(),
-                              .slot_count = description.slots.size()});
+                              .slot_count = description.slots.size(),
+                              .identity = program->loaded.get()});
   });
 }
 
