@@ -102,6 +102,35 @@ TEST(ThreadPool, TeamsOfOneCoreSetShareItsWorkers) {
   }
 }
 
+/// Runs loops until a worker has taken part in one. Returns whether one did within 10 s.
+bool gets_help(ThreadTeam& team) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  std::atomic<bool> helped{false};
+  const auto note_seat = [](void* data, int, int seat) {
+    if (seat > 0) static_cast<std::atomic<bool>*>(data)->store(true);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    return 0;
+  };
+  while (!helped && std::chrono::steady_clock::now() < end) team.parallel_for(8, note_seat, &helped);
+  return helped;
+}
+
+TEST(ThreadPool, WorkersComeBackAfterCallersWereBusyAtTheSameTime) {
+  const auto pool = std::make_shared<ThreadPool>(CoreSet::of_this_thread(), 2);
+  ThreadTeam one(pool, 2), other(pool, 2);
+  EXPECT_TRUE(gets_help(one));
+  for (int round = 0; round < 3; ++round) {
+    {
+      const ThreadTeam::Busy first(&one);
+      const ThreadTeam::Busy second(&other);
+      Counts counts;
+      EXPECT_EQ(one.parallel_for(64, count, &counts), 0);
+      EXPECT_EQ(counts.of_task[63], 1);
+    }
+    EXPECT_TRUE(gets_help(other));
+  }
+}
+
 TEST(ThreadPool, OneForACoreSet) {
   const CoreSet cores = CoreSet::of_this_thread();
   const std::shared_ptr<ThreadPool> pool = ThreadPool::of(cores);

@@ -40,24 +40,45 @@ struct Registry {
 
 }  // namespace
 
-/// Number of busy callers, and of workers that these could use.
+/// Number of busy callers, and of workers that these could use. Callers that were busy at the same time still
+/// count for a while: they are about to return, and a worker that took their core would have to be waited
+/// for.
 class Demand {
  public:
   void add(int workers) { packed_.fetch_add(one_caller + workers, std::memory_order_relaxed); }
-  void remove(int workers) { packed_.fetch_sub(one_caller + workers, std::memory_order_relaxed); }
+  void remove(int workers) {
+    const int64_t callers = packed_.fetch_sub(one_caller + workers, std::memory_order_relaxed) / one_caller;
+    if (callers < 2) return;
+    recent_callers_.store(callers, std::memory_order_relaxed);
+    crowded_until_.store(clock_nanoseconds() + return_nanoseconds, std::memory_order_relaxed);
+  }
   /// Returns how many of `threads` the callers leave to workers.
   int room(int threads) const {
-    return threads - static_cast<int>(packed_.load(std::memory_order_relaxed) / one_caller);
+    return threads - static_cast<int>(callers(packed_.load(std::memory_order_relaxed)));
   }
   /// Returns the number of workers that should be awake.
   int workers(int threads) const {
     const int64_t now = packed_.load(std::memory_order_relaxed);
-    return static_cast<int>(std::min(threads - now / one_caller, now % one_caller));
+    return static_cast<int>(std::clamp<int64_t>(threads - callers(now), 0, now % one_caller));
   }
 
  private:
   static constexpr int64_t one_caller = int64_t{1} << 32;
+  static constexpr int64_t return_nanoseconds = 1'000'000;
+
+  int64_t callers(int64_t packed) const {
+    const int64_t busy = packed / one_caller, until = crowded_until_.load(std::memory_order_relaxed);
+    if (until == 0 || busy >= 2) return busy;
+    if (until < clock_nanoseconds()) {
+      crowded_until_.store(0, std::memory_order_relaxed);
+      return busy;
+    }
+    return std::max(busy, recent_callers_.load(std::memory_order_relaxed));
+  }
+
   std::atomic<int64_t> packed_{0};
+  std::atomic<int64_t> recent_callers_{0};
+  mutable std::atomic<int64_t> crowded_until_{0};
 };
 
 /// Implementation of the pool. Workers look at the loops of all teams whenever a team starts one, which
