@@ -47,7 +47,7 @@ void infer_shapes(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeInferenceContextSetUnknownShape(context, status);
 }
 
-__attribute__((constructor)) void register_op() {
+void register_op() {
   TF_OpDefinitionBuilder* builder = TF_NewOpDefinitionBuilder(op_name);
   TF_OpDefinitionBuilderAddInput(builder, "artifact: string");
   TF_OpDefinitionBuilderAddInput(builder, "inputs: Tin");
@@ -68,11 +68,14 @@ void register_kernel(const char* device, const char* name) {
   TF_RegisterKernelBuilder(name, builder, status.get());
 }
 
+__attribute__((constructor)) void register_all() {
+  register_op();
+  register_kernel("CPU", "IntarsiaOnCpu");
+  // TensorFlow copies tensors to the host and back, in the order of the device's work.
+  register_kernel("GPU", "IntarsiaOnGpu");
+}
+
 }  // namespace
 }  // namespace intarsia::op
 
-void TF_InitKernel() {
-  intarsia::op::register_kernel("CPU", "IntarsiaOnCpu");
-  // TensorFlow copies tensors to the host and back, in the order of the device's work.
-  intarsia::op::register_kernel("GPU", "IntarsiaOnGpu");
-}
+void TF_InitKernel() {}  // all is registered by now, as TF_LoadLibrary of C does not call this

@@ -74,6 +74,6 @@ TF_Tensor* TF_AllocateOutput(TF_OpKernelContext*, int output, int type, const in
 void TF_SetOutput(TF_OpKernelContext*, int output, const TF_Tensor*, TF_Status*);
 void TF_OpKernelContext_Failure(TF_OpKernelContext*, TF_Status*);
 
-/// Called by TensorFlow when it loads the library.
+/// Called by TensorFlow when it loads the library as a plug-in.
 __attribute__((visibility("default"))) void TF_InitKernel();
 }

@@ -20,8 +20,8 @@ Status verify_machine(const fbs::ProgramT& program) {
   if (program.arch.empty()) return {};
   if (program.arch != machine_arch()) {
     return fail(ErrorKind::unsupported,
-                "compiled for {}, but this machine is {}: compile the model with --arch {}", program.arch,
-                machine_arch(), machine_arch());
+                "compiled for {}, but this machine is {}: compile the model on a machine of that kind",
+                program.arch, machine_arch());
   }
   std::vector<std::string> missing;
   for (const std::string& feature : program.cpu_features) {

@@ -1,7 +1,7 @@
 """Compiled programs as ops of TensorFlow: eager, tf.function, Keras, SavedModels, tf.data and TensorFlow 1, with errors
 that name the node, and the process's threads and copies.
 
-Covers: bindings/tensorflow/
+Covers: bindings/tensorflow/ artifact.cc library.cc node.cc run.cc tensorflow_string.cc
 bindings/python/intarsia/ size_expressions.py tensorflow.py
 """
 
@@ -255,6 +255,92 @@ def test_slots_are_bound_by_an_attribute(tmp_path):
         intarsia.tensorflow.Module(program, bindings={"gpu": "sim:1"})[None](tf.zeros(4))
 
 
+def test_a_device_of_a_plug_in_runs_inside_tensorflow(tmp_path):
+    plugin = Path(os.environ["INTARSIA_TEST_PLUGINS"], "libtoy_npu.so")
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])]
+    tensors = [("x", FLOAT, [1, 1, 1, 4])], [("y", FLOAT, [1, 1, 1, 4])]
+    model = save(tmp_path / "p.onnx", nodes, *tensors, [("w", np.full([1, 1, 1, 1], 2, "float32"))])
+    compile_it = f"""
+import intarsia, sys
+intarsia.load_plugin({str(plugin)!r})
+intarsia.compile({str(model)!r}, tune="off", devices=["cpu", "npu=toy_npu:0"],
+                 pins={{"*": "toy_npu@npu"}}).save({str(tmp_path / "p.so")!r})
+"""
+    in_new_process(compile_it)
+    run_it = """
+import sys, tensorflow as tf
+lib = tf.load_op_library(sys.argv[2])
+run = lambda device: lib.intarsia(artifact=sys.argv[1], inputs=[tf.constant([[[[-1., 2, 0, 3]]]])], Tout=[tf.float32],
+                                  bindings=["npu=" + device])[0].numpy().tolist()
+print(run("toy_npu:0"))
+"""
+    library = intarsia.tensorflow._library_path()
+    made = in_new_process(run_it, tmp_path / "p.so", library, INTARSIA_PLUGINS=str(plugin))
+    assert made == "[[[[0.0, 4.0, 0.0, 6.0]]]]\n"
+
+
+def test_an_opencl_device_runs_inside_tensorflow(tmp_path):
+    if not any(name.startswith("opencl:") for name, *_ in intarsia.devices()):
+        pytest.skip("no OpenCL device")
+    program = compiled(
+        tmp_path / "cl.so",
+        [helper.make_node("Add", ["x", "x"], ["r"]), helper.make_node("Relu", ["r"], ["y"])],
+        [("x", FLOAT, [64])],
+        [("y", FLOAT, [64])],
+        backends=["halide"],
+        devices=["cpu", "accel=opencl:0"],
+        pins={"*": "halide@accel"},
+    )
+    x = np.linspace(-1, 1, 64, dtype="float32")
+    made = intarsia.tensorflow.Module(program, bindings={"accel": "opencl:0"})[None](x)
+    np.testing.assert_array_equal(made, np.maximum(2 * x, 0))
+
+
+C_PROCESS = """
+import ctypes, sys
+tf = ctypes.CDLL(sys.argv[1])
+for name in ("TF_NewStatus", "TF_NewSessionOptions", "TF_NewGraph", "TF_LoadLibrary", "TF_LoadSessionFromSavedModel", "TF_AllocateTensor",
+             "TF_TensorData", "TF_GraphOperationByName", "TF_Message"):
+    getattr(tf, name).restype = ctypes.c_void_p
+tf.TF_Message.restype = ctypes.c_char_p
+pointer = ctypes.c_void_p
+status = pointer(tf.TF_NewStatus())
+
+def check():
+    assert tf.TF_GetCode(status) == 0, tf.TF_Message(status)
+
+class Output(ctypes.Structure):
+    _fields_ = [("operation", pointer), ("index", ctypes.c_int)]
+
+tf.TF_LoadLibrary(sys.argv[2].encode(), status)
+check()
+graph = pointer(tf.TF_NewGraph())
+tags = (ctypes.c_char_p * 1)(b"serve")
+session = pointer(tf.TF_LoadSessionFromSavedModel(pointer(tf.TF_NewSessionOptions()), None, sys.argv[3].encode(), tags, 1, graph, None, status))
+check()
+x = pointer(tf.TF_AllocateTensor(1, (ctypes.c_int64 * 1)(3), 1, ctypes.c_size_t(12)))
+ctypes.memmove(tf.TF_TensorData(x), (ctypes.c_float * 3)(1, 2, 3), 12)
+find = lambda name: pointer(tf.TF_GraphOperationByName(graph, name))
+inputs, outputs = Output(find(b"serving_default_x"), 0), Output(find(sys.argv[4].encode()), 0)
+made = pointer()
+tf.TF_SessionRun(session, None, ctypes.byref(inputs), ctypes.byref(x), 1, ctypes.byref(outputs), ctypes.byref(made), 1, None, 0, None, status)
+check()
+print(list((ctypes.c_float * 3).from_address(tf.TF_TensorData(made))), "numpy" in sys.modules)
+"""
+
+
+def test_a_process_of_tensorflows_c_api(addone, tmp_path):
+    module = intarsia.tensorflow.Module(addone)
+    folder = str(tmp_path / "saved")
+    tf.saved_model.save(module, folder, signatures={"serving_default": module["main"].signature})
+    with v1.Session(graph=v1.Graph()) as session:
+        signatures = v1.saved_model.load(session, ["serve"], folder).signature_def
+    output = signatures["serving_default"].outputs["y"].name.split(":")[0]
+    framework = Path(tf.__file__).parent / "libtensorflow_cc.so.2"
+    made = in_new_process(C_PROCESS, framework, intarsia.tensorflow._library_path(), folder, output)
+    assert made.splitlines()[-1] == "[2.0, 3.0, 4.0] False"
+
+
 # ---- values ----
 
 NUMBERS = {
@@ -349,20 +435,55 @@ def test_outputs_outlive_the_module(addone):
 # ---- gradients ----
 
 
-def test_gradients(tmp_path):
-    program = compiled(
-        tmp_path / "square.so",
-        [helper.make_node("Mul", ["x", "x"], ["y"])],
-        [("x", FLOAT, ["n"])],
-        [("y", FLOAT, ["n"])],
+@pytest.fixture(scope="module")
+def scaled_square(folder):
+    """z = x * x * y, and its gradient by x and y."""
+    pair = [("x", FLOAT, ["n"]), ("y", FLOAT, ["n"])]
+    forward = compiled(
+        folder / "square.so",
+        [helper.make_node("Mul", ["x", "x"], ["xx"]), helper.make_node("Mul", ["xx", "y"], ["z"])],
+        pair,
+        [("z", FLOAT, ["n"])],
     )
+    backward = compiled(
+        folder / "square_gradient.so",
+        [
+            helper.make_node("Mul", ["x", "dz"], ["xdz"]),
+            helper.make_node("Mul", ["xdz", "y"], ["half"]),
+            helper.make_node("Add", ["half", "half"], ["dx"]),
+            helper.make_node("Mul", ["x", "xdz"], ["dy"]),
+        ],
+        [*pair, ("dz", FLOAT, ["n"])],
+        [("dx", FLOAT, ["n"]), ("dy", FLOAT, ["n"])],
+    )
+    return forward, intarsia.tensorflow.Module(backward)[None]
+
+
+def test_a_compiled_gradient_is_the_numerical_one(scaled_square):
+    forward, backward = scaled_square
+    function = intarsia.tensorflow.Module(forward, gradient=backward)[None]
+    x, y = np.array([1, -2, 0.5], "float32"), np.array([3, 0.25, -1], "float32")
+    theory, numbers = tf.test.compute_gradient(function, [x, y], delta=1e-2)
+    np.testing.assert_allclose(theory, numbers, atol=2e-3)
+
+    @tf.function
+    def gradient(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = tf.reduce_sum(function(x, y) * 2)
+        return tape.gradient(z, x)
+
+    np.testing.assert_allclose(gradient(tf.constant(x), tf.constant(y)), 4 * x * y, rtol=1e-6)
+
+
+def test_without_a_gradient_tensorflow_names_the_op(scaled_square):
     x = tf.Variable([1.0, 2, 3])
     with tf.GradientTape() as tape:
-        y = intarsia.tensorflow.Module(program)[None](x)
+        z = intarsia.tensorflow.Module(scaled_square[0])[None](x, x)
     with pytest.raises(LookupError, match="Intarsia"):
-        tape.gradient(y, x)
+        tape.gradient(z, x)
     with pytest.raises(intarsia.InvalidArgumentError, match="no function 'backward'"):
-        intarsia.tensorflow.Module(program, gradient="backward")
+        intarsia.tensorflow.Module(scaled_square[0], gradient="backward")
 
 
 # ---- sharing and threads ----
@@ -474,6 +595,50 @@ def test_the_error_of_a_graph_names_its_node(addone):
         y = op(addone, [v1.constant([1])], [tf.float32], name="my_node")
         with pytest.raises(errors.InvalidArgumentError, match="node 'my_node': input 'x' has dtype int32"):
             session.run(y)
+
+
+def test_two_artifacts_of_one_name(addone, two_outputs, tmp_path):
+    modules = []
+    for number, program in enumerate((addone, two_outputs)):
+        (tmp_path / str(number)).mkdir()
+        shutil.copy(program, tmp_path / str(number) / "p.so")
+        modules.append(intarsia.tensorflow.Module(tmp_path / str(number) / "p.so"))
+    np.testing.assert_array_equal(modules[0][None](tf.zeros(1)), [1])
+    assert set(modules[1][None](tf.zeros([1, 3]), tf.zeros([1, 3]))) == {"joined", "product"}
+
+
+def test_outputs_beyond_memory(tmp_path):
+    program = compiled(
+        tmp_path / "p.so",
+        [helper.make_node("Expand", ["x", "shape"], ["y"])],
+        [("x", FLOAT, ["n", 1])],
+        [("y", FLOAT, ["n", 1 << 20])],
+        [("shape", np.array([1, 1 << 20]))],
+    )
+    function = intarsia.tensorflow.Module(program)[None]
+    with pytest.raises(errors.ResourceExhaustedError, match="node 'Intarsia'"):
+        function(tf.zeros([1 << 22, 1]))
+    assert function(tf.ones([2, 1])).shape == (2, 1 << 20)
+
+
+AT_EXIT = """
+import atexit, sys, threading, tensorflow as tf
+lib = tf.load_op_library(sys.argv[2])
+run = lambda: lib.intarsia(artifact=sys.argv[1], inputs=[tf.zeros(2)], Tout=[tf.float32])[0].numpy().tolist()
+atexit.register(lambda: print(run()))
+
+def forever():
+    while True:
+        run()
+
+threading.Thread(target=forever, daemon=True).start()
+run()
+"""
+
+
+def test_a_call_while_the_interpreter_ends(addone):
+    library = intarsia.tensorflow._library_path()
+    assert in_new_process(AT_EXIT, addone, library).splitlines()[0] == "[1.0, 1.0]"
 
 
 def test_resources_and_references_are_refused(addone):

@@ -122,17 +122,17 @@ class Function:
     """A function of a `Module`. Call it on tensors, or on what TensorFlow makes tensors of, in the order of
     its inputs or by their names. It returns a tensor, or a dict of tensors by name if it has several outputs.
 
-    `inputs` and `outputs` describe its arguments."""
+    `inputs` and `outputs` describe its arguments; `module` is what it is from."""
 
     def __init__(self, module: Module, name: str, inputs: list[Argument], outputs: list[Argument]):
         self.name = name
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self._module = module
+        self.module = module
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         tensors = self._tensors(args, named)
-        gradient = self._module.gradient_of(self)
+        gradient = self.module.gradient_of(self)
         made = self._run(tensors) if gradient is None else _differentiable(self, gradient)(*tensors)
         if len(self.outputs) == 1:
             return made[0]
@@ -166,7 +166,7 @@ class Function:
         return [tf.convert_to_tensor(given[argument.name], _dtype(argument)) for argument in self.inputs]
 
     def _run(self, tensors: Sequence[Any]) -> list[Any]:
-        made = self._module.run(self.name, tensors, [_dtype(output) for output in self.outputs])
+        made = self.module.run(self.name, tensors, [_dtype(output) for output in self.outputs])
         return _ensure_shapes(self.inputs, self.outputs, tensors, made)
 
 
@@ -192,9 +192,10 @@ class Module(tf.Module):
     workers that do not have the file. `threads`: the most that a run uses; 0: `TF_NUM_INTRAOP_THREADS`, or
     else all cores of the process. `bindings` assigns devices to the program's slots: `{"accel": "sim:1"}`.
 
-    `gradient`: a function of the program that computes the gradient of its other functions. Its inputs are
-    those of the function and then the gradients of its outputs, its outputs the gradients of the
-    floating-point inputs, in their order. Without one, tf.GradientTape reports that the op has none.
+    `gradient`: a function that computes the gradient of the program's other functions: one of the program, by
+    name, or a `Function` of another module. Its inputs are those of the function and then the gradients of
+    its outputs, its outputs the gradients of the floating-point inputs, in their order. Without one,
+    tf.GradientTape reports that the op has none.
 
     Raises intarsia.Error if the program is missing, damaged or was compiled for another machine, or has no
     such gradient.
@@ -206,13 +207,13 @@ class Module(tf.Module):
         *,
         threads: int = 0,
         bindings: Mapping[str, str] | None = None,
-        gradient: str | None = None,
+        gradient: str | Function | None = None,
     ):
         super().__init__("intarsia")
         self._program: Program = load(source)
         self._threads = threads
         self._bindings = dict(bindings or {})
-        self._gradient = None if gradient is None else self[gradient]
+        self._gradient = self[gradient] if isinstance(gradient, str) else gradient
         if isinstance(source, bytes):
             self._text: str | bytes = source
             self._bytes = tf.constant(source)
@@ -234,7 +235,8 @@ class Module(tf.Module):
     def gradient_of(self, function: Function) -> Function | None:
         """Returns the function that computes a function's gradient; None if there is none."""
         gradient = self._gradient
-        return None if gradient is None or gradient.name == function.name else gradient
+        is_its_own = gradient is not None and gradient.module is self and gradient.name == function.name
+        return None if is_its_own else gradient
 
     def run(self, function: str, inputs: Sequence[Any], output_types: Sequence[tf.DType]) -> list[Any]:
         """Makes the op of a function on tensors of its dtypes; returns the outputs in their order."""

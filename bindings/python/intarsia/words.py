@@ -54,7 +54,6 @@ _PHRASES = [
     ("`intarsia explain`", "explain(model)"),
     ("`intarsia devices`", "devices()"),
     ("`intarsia compile`", "compile(model)"),
-    ("compile the model with --arch", "compile the model on"),  # Python cannot cross-compile
     (
         "`intarsia compile --objective throughput --cut`",
         'compile(model, objective="throughput", cuts=...)',
