@@ -1,8 +1,12 @@
+#include "api/compile_services.h"
+#include "backends/halide/functions/function_compiler.h"
 #include "backends/halide/target.h"
 #include "registry/open_targets.h"
 
 namespace intarsia {
 
 TargetResult open_halide_target(const CompileRequest&) { return halide::make_target(); }
+
+Result<FunctionCompiler> open_function_compiler() { return halide::make_function_compiler(); }
 
 }  // namespace intarsia

@@ -68,6 +68,7 @@ ROOMS = {
             "tune",
         ),
         "runtime": ("abi",),
+        "functions": ("abi", "emit", "runtime"),
     },
     "cli": in_order("text", "system", "usage", "inputs", "results", "commands"),
 }

@@ -256,6 +256,27 @@ INTARSIA_EXPORT intarsia_error* intarsia_backends(char** json);
 /* Lists the names that print_after and stop_after take, in order: {"passes":["import",...]}. */
 INTARSIA_EXPORT intarsia_error* intarsia_pass_names(char** json);
 
+/* ---- Functions of your own, written with Halide ---- */
+
+/* Object file of a function that Halide compiled, under the name "intarsia_function_" followed by `name`,
+ * with the target features user_context and no_runtime, and none beyond those of the CPU levels x86-64-v2
+ * (sse41), -v3 (avx, avx2, fma, f16c) and -v4 (avx512, avx512_skylake). */
+typedef struct intarsia_function_object {
+  size_t struct_size;
+  const char* name;   /* name of the function in the program: letters, digits and underscores */
+  const void* object; /* bytes of the ELF relocatable file */
+  size_t object_bytes;
+} intarsia_function_object;
+
+/* Writes a program whose functions are these, to `path`: all or nothing. It runs like every other program.
+ * Inputs and outputs are in the order of the code's arguments, under their names; a tensor's outermost axis
+ * is Halide's last dimension, and scalar parameters are inputs of rank 0. Sizes are open where the code
+ * leaves them open, and those of outputs follow from those of inputs, as the code tells when it is asked what
+ * it reads; axis 0 of the input x is named "x_0". Errors: an object that is not of this kind; sizes that do
+ * not follow; what intarsia_output_check refuses. */
+INTARSIA_EXPORT intarsia_error* intarsia_export_functions(const intarsia_function_object* functions,
+                                                          size_t function_count, const char* path);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -252,6 +252,16 @@ class Compiler {
     return take(json);
   }
 
+  /// Writes a program of functions that Halide compiled: pairs of a name and the bytes of an object file
+  /// (intarsia_function_object).
+  void export_functions(const std::vector<std::pair<std::string, std::string>>& functions,
+                        const std::string& path) const {
+    std::vector<intarsia_function_object> objects;
+    for (const auto& [name, object] : functions)
+      objects.push_back({sizeof(intarsia_function_object), name.c_str(), object.data(), object.size()});
+    detail::check(export_functions_(objects.data(), objects.size(), path.c_str()));
+  }
+
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder compile(none, none, options.compile);
@@ -312,6 +322,7 @@ class Compiler {
     find(library, "intarsia_explain_all", explain_all_);
     find(library, "intarsia_annotate", annotate_);
     find(library, "intarsia_split", split_);
+    find(library, "intarsia_export_functions", export_functions_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
     find(library, "intarsia_has_free_cores", has_free_cores_);
@@ -379,6 +390,7 @@ class Compiler {
   decltype(&intarsia_explain_all) explain_all_ = nullptr;
   decltype(&intarsia_annotate) annotate_ = nullptr;
   decltype(&intarsia_split) split_ = nullptr;
+  decltype(&intarsia_export_functions) export_functions_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
   decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compile/compile_request.h"
+#include "target/function_compiler.h"
 
 namespace intarsia {
 
@@ -14,6 +15,9 @@ namespace intarsia {
 /// of backends names it or, if that is empty, the model is in the framework's own format.
 Result<CompileServices> make_compile_services(const CompileRequest& request,
                                               const std::vector<std::string>& kernel_libraries);
+
+/// Returns what takes functions that users wrote with Halide. Error: this build has no Halide.
+Result<FunctionCompiler> open_function_compiler();
 
 /// Entry of intarsia_backends().
 struct BackendInfo {

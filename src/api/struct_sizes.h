@@ -79,6 +79,8 @@ template <>
 inline constexpr size_t first_size<intarsia_peer_request> = 80;
 template <>
 inline constexpr size_t first_size<intarsia_explanation> = 48;
+template <>
+inline constexpr size_t first_size<intarsia_function_object> = 32;
 
 template <typename Struct>
 Status check_size(size_t size, const char* what) {

@@ -1,5 +1,6 @@
 #include "compile/link_objects.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -87,9 +89,19 @@ Result<int> run_program(const std::vector<std::string>& arguments, const fs::pat
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/// Returns the path of the C library's mathematics in this process.
+Result<std::string> mathematics_library() {
+  double (*const function)(double) = std::cos;
+  Dl_info about = {};
+  if (dladdr(reinterpret_cast<void*>(function), &about) == 0 || about.dli_fname == nullptr)
+    return fail(ErrorKind::not_found, "cannot find the C library's mathematics (libm)");
+  return std::string(about.dli_fname);
+}
+
 }  // namespace
 
-Result<std::string> link_objects(std::span<const std::string> objects, const std::string& arch) {
+Result<std::string> link_objects(std::span<const std::string> objects, const std::string& arch,
+                                 Libraries libraries) {
   const Arch* found = std::ranges::find(archs, arch, &Arch::name);
   if (found == std::end(archs))
     return fail(ErrorKind::unsupported, "cannot link for '{}'; want x86_64, aarch64 or riscv64", arch);
@@ -118,6 +130,8 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
     arguments.push_back(folder / fmt::format("{}.o", i));
     TRY(write_file(arguments.back(), objects[i]));
   }
+  if (libraries == Libraries::mathematics)
+    arguments.insert(arguments.end(), {"--as-needed", TRY(mathematics_library())});
   if (objects.empty()) {
     // The linker needs an input: a file of raw bytes works for every architecture, and nothing refers to it.
     TRY(write_file(folder / "empty", std::string_view("\0", 1)));

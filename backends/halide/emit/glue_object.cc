@@ -1,19 +1,33 @@
 #include "backends/halide/emit/glue_object.h"
 
-asm(".section .rodata\n"
-    ".hidden intarsia_halide_glue_begin\n"
-    ".hidden intarsia_halide_glue_end\n"
-    ".globl intarsia_halide_glue_begin\n"
-    ".globl intarsia_halide_glue_end\n"
-    "intarsia_halide_glue_begin:\n"
-    ".incbin \"" INTARSIA_HALIDE_GLUE
-    "\"\n"
-    "intarsia_halide_glue_end:\n"
-    ".previous\n");
+// Puts the bytes of a file between the symbols intarsia_halide_NAME_begin and intarsia_halide_NAME_end.
+#define INCLUDE_BYTES(NAME, FILE)     \
+  asm(".section .rodata\n"            \
+      ".hidden intarsia_halide_" NAME \
+      "_begin\n"                      \
+      ".hidden intarsia_halide_" NAME \
+      "_end\n"                        \
+      ".globl intarsia_halide_" NAME  \
+      "_begin\n"                      \
+      ".globl intarsia_halide_" NAME  \
+      "_end\n"                        \
+      "intarsia_halide_" NAME         \
+      "_begin:\n"                     \
+      ".incbin \"" FILE               \
+      "\"\n"                          \
+      "intarsia_halide_" NAME         \
+      "_end:\n"                       \
+      ".previous\n")
+
+INCLUDE_BYTES("glue", INTARSIA_HALIDE_GLUE);
+INCLUDE_BYTES("error_glue", INTARSIA_HALIDE_ERROR_GLUE);
 extern "C" const char intarsia_halide_glue_begin[], intarsia_halide_glue_end[];
+extern "C" const char intarsia_halide_error_glue_begin[], intarsia_halide_error_glue_end[];
 
 namespace intarsia::halide {
 
 std::string glue_object() { return {intarsia_halide_glue_begin, intarsia_halide_glue_end}; }
+
+std::string error_glue_object() { return {intarsia_halide_error_glue_begin, intarsia_halide_error_glue_end}; }
 
 }  // namespace intarsia::halide

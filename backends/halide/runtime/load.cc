@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "backends/halide/abi/function_metadata.h"
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
 #include "backends/halide/runtime/calls_beside.h"
+#include "backends/halide/runtime/load_function.h"
 #include "backends/halide/runtime/load_open_region.h"
 #include "backends/halide/runtime/plan_parts.h"
 #include "backends/halide/runtime/region_executable.h"
@@ -283,6 +285,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   if (any == nullptr) return damaged_plan();
   const uint32_t version = any->version();
   if (is_open_plan(version)) return load_open_region(context);
+  if (version == function_plan_version) return load_function(context);
   if (version != 3)
     return fail(ErrorKind::version,
                 "halide: the region's plan has version {}, this runtime reads 3 to {}; compile again",

@@ -48,6 +48,7 @@ from .frames import (
     TimeBucket,
     TimeHistogram,
 )
+from .functions import export_functions
 from .pipeline import Pipeline, PipelineBuilder
 from .plugins import Plugin, load_plugin, plugins
 from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
@@ -93,6 +94,7 @@ __all__ = [
     "devices",
     "explain",
     "explain_html",
+    "export_functions",
     "load",
     "load_plugin",
     "pass_names",

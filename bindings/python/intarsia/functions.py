@@ -1,0 +1,77 @@
+"""Programs of functions that users wrote with Halide's Python package."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _intarsia
+from .errors import InvalidArgumentError
+from .program import Program, load
+from .sources import Path as AnyPath
+
+_PREFIX = "intarsia_function_"
+_FEATURES = {
+    "x86-64-v2": ("SSE41",),
+    "x86-64-v3": ("SSE41", "AVX", "AVX2", "FMA", "F16C"),
+    "x86-64-v4": ("SSE41", "AVX", "AVX2", "FMA", "F16C", "AVX512", "AVX512_Skylake"),
+}
+
+
+def export_functions(functions: Mapping[str, Any], path: AnyPath, *, cpu: str = "native") -> Program:
+    """Compiles functions of the package halide, `{"addone": func}`, and writes a program that has them under
+    these names. Returns the program. It runs like one that was compiled from a model: here, from C and C++, in
+    the shell, in pipelines and in TensorFlow.
+
+    A function is a halide.Func or a halide.Pipeline, scheduled as it is. Its inputs are its ImageParams, by
+    name, and then its Params, as inputs of rank 0, each in alphabetical order; its outputs have the names of
+    its Funcs. The outermost axis of an array is Halide's last dimension. Sizes are open where the function
+    leaves them open: what it reads of its inputs tells how large its outputs are. Parallel loops run in the
+    threads of the session.
+
+    `cpu`: the level to generate code for: "native" (the highest that this machine has), "x86-64-v2",
+    "x86-64-v3" or "x86-64-v4".
+
+    Raises Error if a function uses what programs do not have (a GPU, extern stages in other libraries), or
+    the sizes of its outputs do not follow from those of its inputs.
+    """
+    import halide as hl
+
+    target = _target(hl, cpu)
+    with tempfile.TemporaryDirectory() as folder:
+        objects = [
+            (name, _compile(hl, name, function, target, folder)) for name, function in functions.items()
+        ]
+    _intarsia.export_functions(objects, os.fspath(path))
+    return load(path)
+
+
+def _target(hl: Any, cpu: str) -> Any:
+    host = hl.get_host_target()
+    features = hl.TargetFeature
+    if cpu == "native":
+        cpu = max(
+            level
+            for level, names in _FEATURES.items()
+            if all(host.has_feature(getattr(features, n)) for n in names)
+        )
+    if cpu not in _FEATURES:
+        raise InvalidArgumentError(f"cpu={cpu!r}: want native, {', '.join(_FEATURES)}")
+    names = [*_FEATURES[cpu], "UserContext", "NoRuntime"]
+    return hl.Target(hl.TargetOS.Linux, hl.TargetArch.X86, 64, [getattr(features, name) for name in names])
+
+
+def _compile(hl: Any, name: str, function: Any, target: Any, folder: str) -> bytes:
+    if not isinstance(function, (hl.Func, hl.Pipeline)):
+        raise InvalidArgumentError(
+            f"function '{name}' is a {type(function).__name__}, want a halide.Func or halide.Pipeline"
+        )
+    path = Path(folder, "function.o")
+    try:
+        function.compile_to_object(str(path), function.infer_arguments(), _PREFIX + name, target)
+    except hl.HalideError as error:
+        raise InvalidArgumentError(f"function '{name}': Halide: {str(error).strip()}") from error
+    return path.read_bytes()
