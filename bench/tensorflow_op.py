@@ -41,8 +41,7 @@ Run = Callable[[], object]
 v1 = tf.compat.v1
 TITLE = "## Programs as ops of TensorFlow"
 BATCHES = {"resnet50": (1, 3, 8, 17), "mobilenetv2": (1, 3, 8, 17), "bert_base": (1, 3, 8)}
-CHAIN, CALLERS, MIN_ROUNDS = 200, 8, 7
-EAGER_CALLS = 500  # timed together
+CHAIN, EAGER_CALLS, CALLERS, MIN_ROUNDS = 200, 500, 8, 7  # eager calls are timed together
 
 
 def compile_model(name: str) -> pathlib.Path:
@@ -82,13 +81,13 @@ def times_in_turn(runs: dict[str, Run], seconds: float) -> dict[str, list[float]
     """The seconds of each run; forward and backward."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + seconds
-    rounds = 0
-    while rounds < MIN_ROUNDS or time.perf_counter() < end:
+    for rounds in itertools.count():
+        if rounds >= MIN_ROUNDS and time.perf_counter() > end:
+            break
         for name in list(runs)[:: 1 if rounds % 2 == 0 else -1]:
             begin = time.perf_counter()
             runs[name]()
             times[name].append(time.perf_counter() - begin)
-        rounds += 1
     return times
 
 
@@ -112,18 +111,16 @@ def in_a_chain(program: pathlib.Path, seconds: float) -> dict[str, float]:
 def eagerly(program: pathlib.Path, seconds: float) -> dict[str, float]:
     artifact, x = tf.constant(str(program)), tf.zeros(16)
     function = intarsia.tensorflow.Module(program, threads=1)["main"]
-    calls = (lambda: tf.identity(x), lambda: node(artifact, x, threads=1), lambda: function(x))
-    runs = {
-        name: functools.partial(timeit.timeit, call, number=EAGER_CALLS)
-        for name, call in zip(("identity", "op", "function"), calls, strict=True)
-    }
+    calls = {"identity": lambda: tf.identity(x), "op": lambda: node(artifact, x, threads=1)}
+    calls["function"] = lambda: function(x)
+    runs = {name: functools.partial(timeit.timeit, call, number=EAGER_CALLS) for name, call in calls.items()}
     return least_us(runs, EAGER_CALLS, seconds)
 
 
 def overhead(arguments: argparse.Namespace) -> dict:
     program = compile_addone()
-    measured = (in_a_chain(program, arguments.seconds), eagerly(program, arguments.seconds))
-    return dict(zip(("graph_us", "eager_us"), measured, strict=True))
+    measures = {"graph_us": in_a_chain, "eager_us": eagerly}
+    return {name: measure(program, arguments.seconds) for name, measure in measures.items()}
 
 
 def run_nodes(count: int) -> dict:
@@ -162,8 +159,7 @@ def rate(call: Run, callers: int, seconds: float) -> float:
         return count
 
     with ThreadPoolExecutor(callers) as threads:
-        count = sum(threads.map(count_calls, range(callers)))
-    return count / (time.perf_counter() - begin)
+        return sum(threads.map(count_calls, range(callers))) / (time.perf_counter() - begin)
 
 
 def throughput(arguments: argparse.Namespace) -> list[dict]:
@@ -178,21 +174,24 @@ def throughput(arguments: argparse.Namespace) -> list[dict]:
             rates = [[rate(*pair, arguments.seconds) for pair in pairs] for _ in range(arguments.rounds)]
         one, eight = map(statistics.median, zip(*rates, strict=True))
         ratios = [many / (2 * single) for single, many in rates]
-        ends = {"least": min(ratios), "median": statistics.median(ratios), "greatest": max(ratios)}
-        found.append({"inter_op": inter_op, "one_per_s": one, "eight_per_s": eight} | ends)
+        of_ratio = {"least": min(ratios), "median": statistics.median(ratios), "greatest": max(ratios)}
+        found.append({"inter_op": inter_op, "one_per_s": one, "eight_per_s": eight} | of_ratio)
     return found
+
+
+def alone_or_list(values: list) -> object:
+    return values if len(values) > 1 else values[0]
 
 
 def keras_models(program: intarsia.Program, threads: int) -> dict[str, Callable[[object], object]]:
     """Concrete functions of open batch: of the program, and of nothing (TensorFlow's share)."""
     inputs = [tf.keras.Input(one.shape[1:], dtype=one.dtype) for one in program.inputs]
     made = intarsia.tensorflow.Layer(program.path, threads=threads)(inputs)
-    models = {"op": made, "tensorflow": [tf.keras.layers.Identity()(one) for one in inputs]}
-    specs = [tf.TensorSpec(one.shape, one.dtype) for one in inputs]
-    for name, outputs in models.items():
-        model = tf.keras.Model(inputs, outputs)
-        models[name] = tf.function(lambda *given, model=model: model([*given])).get_concrete_function(*specs)
-    return models
+    returned = [tf.keras.layers.Identity()(one) for one in inputs]
+    spec = alone_or_list([tf.TensorSpec(one.shape, one.dtype) for one in inputs])
+    models = (tf.keras.Model(alone_or_list(inputs), outputs) for outputs in (made, returned))
+    op, tensorflow = (tf.function(model).get_concrete_function(spec) for model in models)
+    return {"op": op, "tensorflow": tensorflow}
 
 
 def measure_case(runs: dict[str, Run], seconds: float) -> dict:
@@ -204,12 +203,13 @@ def measure_case(runs: dict[str, Run], seconds: float) -> dict:
     for kind, choose in (("least", min), ("median", statistics.median)):
         direct, op, share = (1e6 * choose(times[name]) for name in ("direct", "op", "tensorflow"))
         rest = op - direct - share
-        found[kind] = {"direct_ms": direct / 1e3, "op_ms": op / 1e3, "tensorflow_us": share, "rest_us": rest}
-        found[kind]["rest_percent"] = 100 * rest / direct
+        found[kind] = {"direct_ms": direct / 1e3, "op_ms": op / 1e3, "tensorflow_us": share}
+        found[kind] |= {"rest_us": rest, "rest_percent": 100 * rest / direct}
     return found
 
 
 def measure_model(name: str, threads: int, seconds: float) -> Iterable[dict]:
+    print(f"{name}, {threads} threads", file=sys.stderr, flush=True)
     program = intarsia.load(compile_model(name))
     session, functions = program.bind(threads=threads), keras_models(program, threads)
     random = np.random.default_rng(1)
@@ -218,22 +218,18 @@ def measure_model(name: str, threads: int, seconds: float) -> Iterable[dict]:
         tensors = [tf.constant(value) for value in values]
         arrays = {one.name: tensor.numpy() for one, tensor in zip(program.inputs, tensors, strict=True)}
         runs: dict[str, Run] = {"direct": functools.partial(session.run, arrays)}  # of the same memory
-        runs |= {way: functools.partial(function, *tensors) for way, function in functions.items()}
+        runs |= {
+            way: functools.partial(function, alone_or_list(tensors)) for way, function in functions.items()
+        }
         yield {"model": name, "batch": batch, "threads": threads} | measure_case(runs, seconds)
 
 
 def models(arguments: argparse.Namespace) -> list[dict]:
-    found = []
-    for name, threads in itertools.product(BATCHES, THREADS):
-        for case in measure_model(name, threads, arguments.seconds):
-            print(case, file=sys.stderr, flush=True)
-            found.append(case)
-    return found
+    sessions = itertools.product(BATCHES, THREADS)
+    return [case for each in sessions for case in measure_model(*each, arguments.seconds)]
 
 
 MEASURES = {measure.__name__: measure for measure in (overhead, sharing, throughput, models)}
-
-
 TABLES = {
     "overhead": f"""Least time of a call with 16 floats, in us; a node: of a chain of {CHAIN}, in a session of one thread.
 
@@ -255,29 +251,27 @@ Keras model that returns its inputs; the rest is what the op takes above both. L
 def rows(report: dict) -> dict[str, Iterable[list]]:
     """Of each table, its cells."""
     digits = {"direct_ms": 2, "op_ms": 2, "tensorflow_us": 0, "rest_us": 0, "rest_percent": 1}
+
+    def of_model(case: dict) -> list:
+        times = [f"{case['least'][key]:.{n}f} ({case['median'][key]:.{n}f})" for key, n in digits.items()]
+        return [case["model"], case["batch"], case["threads"], *times]
+
     return {
         "overhead": [[key.split("_")[0], *one.values()] for key, one in report["overhead"].items()],
         "sharing": [[*one.values()] for one in report["sharing"]],
         "throughput": [[f"{value:.4g}" for value in one.values()] for one in report["throughput"]],
-        "models": [
-            [case["model"], case["batch"], case["threads"]]
-            + [f"{case['least'][key]:.{n}f} ({case['median'][key]:.{n}f})" for key, n in digits.items()]
-            for case in report["models"]
-        ],
+        "models": map(of_model, report["models"]),
     }
 
 
 def section(report: dict) -> list[str]:
     """The lines of the document, from the title on."""
-    source = f"The op `Intarsia` in TensorFlow {tf.__version__}, on two cores of {report['processor']}."
-    load = f"Load average before the measurement: {report['load_before']:.1f}."
-    lines = [TITLE, "", f"{source} Written by `bench/tensorflow_op.py`.", load, ""]
+    source = f"TensorFlow {tf.__version__}, two cores of {report['processor']}. Written by `bench/tensorflow_op.py`."
+    lines = [TITLE, "", source, f"Load average before the measurement: {report['load_before']:.1f}.", ""]
     for part, cells in rows(report).items():
         width = TABLES[part].rsplit("\n", 1)[1].count("|") - 1
-        lines += [TABLES[part], "|---" * width + "|"]
-        lines += ["| " + " | ".join(map(str, [*row, *[""] * (width - len(row))])) + " |" for row in cells] + [
-            ""
-        ]
+        table = [["---"] * width, *([*row, *[""] * (width - len(row))] for row in cells)]
+        lines += [TABLES[part], *("| " + " | ".join(map(str, row)) + " |" for row in table), ""]
     return lines
 
 

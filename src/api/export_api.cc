@@ -11,7 +11,7 @@ namespace {
 
 /// Reads the caller's structs, which are as large as its header says.
 Result<std::vector<FunctionObject>> read_objects(const intarsia_function_object* functions, size_t count) {
-  if (functions == nullptr) return fail("the functions are a null pointer");
+  if (functions == nullptr && count > 0) return fail("the functions are a null pointer");
   std::vector<FunctionObject> objects;
   for (size_t i = 0; i < count; ++i) {
     const auto* at = reinterpret_cast<const std::byte*>(functions) + i * functions->struct_size;

@@ -209,7 +209,9 @@ def test_a_keras_model(addone, tmp_path):
     x = np.arange(8, dtype="float32").reshape(2, 4)
     np.testing.assert_array_equal(model(x), x.ravel() + 1)
     model.export(str(tmp_path / "exported"), verbose=False)
-    np.testing.assert_array_equal(tf.saved_model.load(str(tmp_path / "exported")).serve(x), x.ravel() + 1)
+    (tmp_path / "addone.so").unlink()
+    (tmp_path / "exported").rename(tmp_path / "moved")
+    np.testing.assert_array_equal(tf.saved_model.load(str(tmp_path / "moved")).serve(x), x.ravel() + 1)
 
 
 def test_a_keras_layer_is_saved_with_its_program(two_outputs, tmp_path):
@@ -448,12 +450,12 @@ def scaled_square(folder):
     backward = compiled(
         folder / "square_gradient.so",
         [
-            helper.make_node("Mul", ["x", "dz"], ["xdz"]),
+            helper.make_node("Mul", ["x", "dz"], ["xdz"]),  # its inputs are found by their names
             helper.make_node("Mul", ["xdz", "y"], ["half"]),
             helper.make_node("Add", ["half", "half"], ["dx"]),
             helper.make_node("Mul", ["x", "xdz"], ["dy"]),
         ],
-        [*pair, ("dz", FLOAT, ["n"])],
+        [("dz", FLOAT, ["n"]), *pair],
         [("dx", FLOAT, ["n"]), ("dy", FLOAT, ["n"])],
     )
     return forward, intarsia.tensorflow.Module(backward)[None]
@@ -484,6 +486,9 @@ def test_without_a_gradient_tensorflow_names_the_op(scaled_square):
         tape.gradient(z, x)
     with pytest.raises(intarsia.InvalidArgumentError, match="no function 'backward'"):
         intarsia.tensorflow.Module(scaled_square[0], gradient="backward")
+    itself = intarsia.tensorflow.Module(scaled_square[0])[None]
+    with pytest.raises(intarsia.InvalidArgumentError, match="cannot be the gradient of"):
+        intarsia.tensorflow.Module(scaled_square[0], gradient=itself)[None](x, x)
 
 
 # ---- sharing and threads ----

@@ -118,6 +118,24 @@ def _shape_of(argument: Argument, sizes: Mapping[str, int]) -> tf.TensorShape:
     )
 
 
+class _File(tf.saved_model.experimental.TrackableResource):  # type: ignore[misc]
+    """A program's file, as an asset. `model.export` of Keras keeps of a layer, besides variables, only what is
+    a resource; this one is no more than its asset."""
+
+    def __init__(self, asset: tf.saved_model.Asset):
+        super().__init__()
+        self._track_trackable(asset, "asset")
+
+    def _create_resource(self) -> Any:
+        return tf.constant(0)
+
+    def _initialize(self) -> None:
+        pass
+
+    def _destroy_resource(self) -> None:
+        pass
+
+
 class Function:
     """A function of a `Module`. Call it on tensors, or on what TensorFlow makes tensors of, in the order of
     its inputs or by their names. It returns a tensor, or a dict of tensors by name if it has several outputs.
@@ -130,13 +148,10 @@ class Function:
         self.outputs = tuple(outputs)
         self.module = module
 
+    @tf.autograph.experimental.do_not_convert  # type: ignore[misc]
     def __call__(self, *args: Any, **named: Any) -> Any:
-        tensors = self._tensors(args, named)
-        gradient = self.module.gradient_of(self)
-        made = self._run(tensors) if gradient is None else _differentiable(self, gradient)(*tensors)
-        if len(self.outputs) == 1:
-            return made[0]
-        return {output.name: tensor for output, tensor in zip(self.outputs, made, strict=True)}
+        made = self._call(self._tensors(args, named))
+        return made if len(made) > 1 else next(iter(made.values()))
 
     @property
     def signature(self) -> Any:
@@ -145,8 +160,7 @@ class Function:
 
         @tf.function(input_signature=[_spec(argument) for argument in self.inputs], autograph=False)
         def run(*tensors: Any) -> dict[str, Any]:
-            made = self._run(tensors)
-            return {output.name: tensor for output, tensor in zip(self.outputs, made, strict=True)}
+            return self._call(tensors)
 
         return run
 
@@ -165,6 +179,11 @@ class Function:
         given.update(named)
         return [tf.convert_to_tensor(given[argument.name], _dtype(argument)) for argument in self.inputs]
 
+    def _call(self, tensors: Sequence[Any]) -> dict[str, Any]:
+        gradient = self.module.gradient_of(self)
+        made = self._run(tensors) if gradient is None else _differentiable(self, gradient)(*tensors)
+        return {output.name: tensor for output, tensor in zip(self.outputs, made, strict=True)}
+
     def _run(self, tensors: Sequence[Any]) -> list[Any]:
         made = self.module.run(self.name, tensors, [_dtype(output) for output in self.outputs])
         return _ensure_shapes(self.inputs, self.outputs, tensors, made)
@@ -172,11 +191,20 @@ class Function:
 
 def _differentiable(function: Function, gradient: Function) -> Any:
     """Returns the function with a compiled gradient (Module)."""
+    names = [argument.name for argument in function.inputs]
+    upstream_names = [argument.name for argument in gradient.inputs if argument.name not in names]
+    wanted = [argument for argument in function.inputs if _dtype(argument).is_floating]
+    if len(upstream_names) != len(function.outputs) or len(gradient.outputs) != len(wanted):
+        raise InvalidArgumentError(
+            f"{gradient} cannot be the gradient of {function}: want an input for each of its outputs, besides "
+            "inputs with the names of its own, and an output for each of its floating-point inputs"
+        )
 
     @tf.custom_gradient
     def run(*tensors: Any) -> tuple[list[Any], Any]:
         def differentiate(*upstream: Any) -> list[Any]:
-            made = iter(gradient._run([*tensors, *upstream]))
+            given = dict(zip([*names, *upstream_names], [*tensors, *upstream], strict=True))
+            made = iter(gradient._run([given[argument.name] for argument in gradient.inputs]))
             return [next(made) if tensor.dtype.is_floating else None for tensor in tensors]
 
         return function._run(tensors), differentiate
@@ -193,9 +221,9 @@ class Module(tf.Module):
     else all cores of the process. `bindings` assigns devices to the program's slots: `{"accel": "sim:1"}`.
 
     `gradient`: a function that computes the gradient of the program's other functions: one of the program, by
-    name, or a `Function` of another module. Its inputs are those of the function and then the gradients of
-    its outputs, its outputs the gradients of the floating-point inputs, in their order. Without one,
-    tf.GradientTape reports that the op has none.
+    name, or a `Function` of another module. Inputs with the names of the function's get what those got; the
+    others are the gradients of its outputs, in their order. Its outputs are the gradients of the
+    floating-point inputs, in their order. Without one, tf.GradientTape reports that the op has none.
 
     Raises intarsia.Error if the program is missing, damaged or was compiled for another machine, or has no
     such gradient.
@@ -220,6 +248,7 @@ class Module(tf.Module):
         else:
             self._text = os.path.abspath(source)
             self._asset = tf.saved_model.Asset(self._text)
+            self._file = _File(self._asset)
 
     @property
     def functions(self) -> list[str]:
@@ -306,7 +335,8 @@ class Layer(tf.keras.layers.Layer):  # type: ignore[misc]
 
     Call it on a tensor, or on a list of tensors in the order of the function's inputs. It returns a tensor,
     or a dict of tensors by name if the function has several outputs. A saved model (`.keras`) contains the
-    program; so does what `model.export` writes. `source`, `threads` and `bindings` are those of `Module`."""
+    program; so does what `model.export` writes. `source`, `threads`, `bindings` and `gradient` (by name) are
+    those of `Module`."""
 
     def __init__(
         self,
@@ -315,17 +345,23 @@ class Layer(tf.keras.layers.Layer):  # type: ignore[misc]
         *,
         threads: int = 0,
         bindings: Mapping[str, str] | None = None,
+        gradient: str | None = None,
         **options: Any,
     ):
         described = options.pop("described", None)
         super().__init__(**options)
         self._function_name = function
-        self._options: dict[str, Any] = {"threads": threads, "bindings": dict(bindings or {})}
+        self._options: dict[str, Any] = {
+            "threads": threads,
+            "bindings": dict(bindings or {}),
+            "gradient": gradient,
+        }
         self._module: Module | None = None
         self._described = described
         if source is not None:
             self._open(source)
         self.built = True
+        self.supports_jit = False  # XLA has no such op
 
     def call(self, inputs: Any) -> Any:
         if self._module is None:
