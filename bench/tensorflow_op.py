@@ -64,8 +64,8 @@ def compile_addone() -> pathlib.Path:
 
 def node(artifact: tf.Tensor, x: tf.Tensor, threads: int = 0) -> tf.Tensor:
     """The op alone, without what a function of a Module does around it."""
-    ops = intarsia.tensorflow._ops()
-    return ops.intarsia(artifact=artifact, inputs=[x], Tout=[tf.float32], threads=threads)[0]
+    make = intarsia.tensorflow._ops().intarsia
+    return make(artifact=artifact, inputs=[x], Tout=[tf.float32], threads=threads)[0]
 
 
 def session_of(graph: tf.Graph, threads: int) -> v1.Session:
@@ -179,17 +179,13 @@ def throughput(arguments: argparse.Namespace) -> list[dict]:
     return found
 
 
-def alone_or_list(values: list) -> object:
-    return values if len(values) > 1 else values[0]
-
-
 def keras_models(program: intarsia.Program, threads: int) -> dict[str, Callable[[object], object]]:
     """Concrete functions of open batch: of the program, and of nothing (TensorFlow's share)."""
     inputs = [tf.keras.Input(one.shape[1:], dtype=one.dtype) for one in program.inputs]
     made = intarsia.tensorflow.Layer(program.path, threads=threads)(inputs)
     returned = [tf.keras.layers.Identity()(one) for one in inputs]
-    spec = alone_or_list([tf.TensorSpec(one.shape, one.dtype) for one in inputs])
-    models = (tf.keras.Model(alone_or_list(inputs), outputs) for outputs in (made, returned))
+    spec = [tf.TensorSpec(one.shape, one.dtype) for one in inputs]
+    models = (tf.keras.Model(inputs, outputs) for outputs in (made, returned))
     op, tensorflow = (tf.function(model).get_concrete_function(spec) for model in models)
     return {"op": op, "tensorflow": tensorflow}
 
@@ -218,9 +214,7 @@ def measure_model(name: str, threads: int, seconds: float) -> Iterable[dict]:
         tensors = [tf.constant(value) for value in values]
         arrays = {one.name: tensor.numpy() for one, tensor in zip(program.inputs, tensors, strict=True)}
         runs: dict[str, Run] = {"direct": functools.partial(session.run, arrays)}  # of the same memory
-        runs |= {
-            way: functools.partial(function, alone_or_list(tensors)) for way, function in functions.items()
-        }
+        runs |= {way: functools.partial(function, tensors) for way, function in functions.items()}
         yield {"model": name, "batch": batch, "threads": threads} | measure_case(runs, seconds)
 
 
@@ -270,8 +264,9 @@ def section(report: dict) -> list[str]:
     lines = [TITLE, "", source, f"Load average before the measurement: {report['load_before']:.1f}.", ""]
     for part, cells in rows(report).items():
         width = TABLES[part].rsplit("\n", 1)[1].count("|") - 1
-        table = [["---"] * width, *([*row, *[""] * (width - len(row))] for row in cells)]
-        lines += [TABLES[part], *("| " + " | ".join(map(str, row)) + " |" for row in table), ""]
+        filled = ([*row, *[""] * (width - len(row))] for row in cells)
+        lines += [TABLES[part], "|---" * width + "|"]
+        lines += [*("| " + " | ".join(map(str, row)) + " |" for row in filled), ""]
     return lines
 
 

@@ -13,7 +13,7 @@ endforeach()
 
 install(TARGETS ${library_targets} EXPORT IntarsiaTargets COMPONENT development
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(worker intarsia_load intarsia_codegen)
+foreach(worker intarsia_load intarsia_codegen intarsia_generate)
   if(TARGET ${worker})
     install(TARGETS ${worker} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   endif()

@@ -20,6 +20,7 @@ namespace {
 
 struct CompileOptions {
   std::string model, program;
+  std::string functions;  // library with Halide generators, and names: "LIB.so:NAME,..."
   bool json = false;
   Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
@@ -233,7 +234,44 @@ void print_compile_report(const Json& report, bool is_verbose) {
   print_text(text, 12);
 }
 
+/// Splits at commas.
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+/// Compiles the generators that --functions names.
+void compile_functions(const CompileOptions& options) {
+  if (options.program.empty()) throw UsageError("--functions: name the program to write with -o");
+  const size_t colon = options.functions.rfind(".so:");
+  const bool has_names = colon != std::string::npos;
+  const std::string library = has_names ? options.functions.substr(0, colon + 3) : options.functions;
+  const auto names = split_names(has_names ? options.functions.substr(colon + 4) : "");
+  intarsia::Compiler::get().export_generators(library, names, options.program, options.compile.cpu);
+  if (options.verbosity == Verbosity::quiet && !options.json) return;
+  std::string text;
+  Json report = {{"library", library}, {"program", options.program}, {"functions", Json::array()}};
+  for (const intarsia::Function& function : intarsia::Program::load(options.program).functions()) {
+    text += fmt::format("  {}\n", function.name);
+    report["functions"].push_back(function.name);
+  }
+  if (options.json) {
+    std::printf("%s\n", report.dump().c_str());
+  } else {
+    fmt::print("{} -> {}\n{}", library, options.program, text);
+  }
+}
+
 void compile(CompileOptions& options) {
+  if (!options.functions.empty()) {
+    compile_functions(options);
+    return;
+  }
   if (options.program.empty())
     options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
@@ -261,15 +299,23 @@ void compile(CompileOptions& options) {
 void add_compile_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compile", "Compile a model to a program");
   auto options = std::make_shared<CompileOptions>();
-  command
-      ->add_option("model", options->model,
-                   "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")
-      ->required()
-      ->type_name("MODEL");
+  CLI::Option* model =
+      command
+          ->add_option("model", options->model,
+                       "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")
+          ->type_name("MODEL");
   command
       ->add_option("-o,--output", options->program,
                    "The program to write (default: the model's name with .so, here)")
       ->type_name("PROGRAM.so");
+  CLI::Option* functions =
+      command
+          ->add_option(
+              "--functions", options->functions,
+              "In place of a model: a library that registers Halide generators, and which of them, each "
+              "with values of its parameters (LIB.so:blur/tile=32,addone); all if none is named")
+          ->type_name("LIB.so[:NAME,...]")
+          ->excludes(model);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
@@ -300,5 +346,8 @@ void add_compile_command(CLI::App& app) {
       "  intarsia compile net.onnx -d cpu:0,cpu:1 --objective throughput\n"
       "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
       "An unknown PASS gives the list of passes.");
-  command->callback([options] { compile(*options); });
+  command->callback([options, model, functions] {
+    if (model->count() + functions->count() == 0) throw CLI::RequiredError("model");
+    compile(*options);
+  });
 }

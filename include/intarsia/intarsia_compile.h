@@ -277,6 +277,16 @@ typedef struct intarsia_function_object {
 INTARSIA_EXPORT intarsia_error* intarsia_export_functions(const intarsia_function_object* functions,
                                                           size_t function_count, const char* path);
 
+/* Compiles the Halide generators that a library registers (HALIDE_REGISTER_GENERATOR), and writes a program
+ * whose functions have their names, as intarsia_export_functions does. The library must be linked with the
+ * Halide that this package uses; its code runs in a process of its own, and is not part of the program.
+ * `generators`: generator_count of them, each "NAME" or "NAME/PARAMETER=VALUE/..." with values for its
+ * GeneratorParams; none: all that the library registers. `cpu`: "native", "x86-64-v2", "x86-64-v3" or
+ * "x86-64-v4". */
+INTARSIA_EXPORT intarsia_error* intarsia_export_generators(const char* library, const char* const* generators,
+                                                           size_t generator_count, const char* cpu,
+                                                           const char* path);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -262,6 +262,14 @@ class Compiler {
     detail::check(export_functions_(objects.data(), objects.size(), path.c_str()));
   }
 
+  /// Writes a program of the Halide generators that a library registers (intarsia_export_generators).
+  void export_generators(const std::string& library, const std::vector<std::string>& generators,
+                         const std::string& path, const std::string& cpu = "native") const {
+    std::vector<const char*> names;
+    for (const std::string& generator : generators) names.push_back(generator.c_str());
+    detail::check(export_generators_(library.c_str(), names.data(), names.size(), cpu.c_str(), path.c_str()));
+  }
+
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder compile(none, none, options.compile);
@@ -323,6 +331,7 @@ class Compiler {
     find(library, "intarsia_annotate", annotate_);
     find(library, "intarsia_split", split_);
     find(library, "intarsia_export_functions", export_functions_);
+    find(library, "intarsia_export_generators", export_generators_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
     find(library, "intarsia_has_free_cores", has_free_cores_);
@@ -391,6 +400,7 @@ class Compiler {
   decltype(&intarsia_annotate) annotate_ = nullptr;
   decltype(&intarsia_split) split_ = nullptr;
   decltype(&intarsia_export_functions) export_functions_ = nullptr;
+  decltype(&intarsia_export_generators) export_generators_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
   decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;

@@ -11,12 +11,6 @@ namespace intarsia {
 /// Beginning of the symbols of a user's function, before its name.
 inline constexpr std::string_view user_function_prefix = "intarsia_function_";
 
-/// Object file of a function.
-struct FunctionObject {
-  std::string name;    // name of the function in the program; letters, digits and underscores
-  std::string object;  // bytes of an ELF relocatable file that defines the function's symbols
-};
-
 /// Links the objects and writes a program with a function for each to `path`, all or nothing. Errors name the
 /// function: two have one name, an object lacks its symbols, its sizes cannot be told, or it was compiled for
 /// a CPU level that no machine is known by.

@@ -33,12 +33,27 @@ struct UserFunction {
   std::string blob;  // what the backend's run half makes an executable of
 };
 
+/// Object file of a function.
+struct FunctionObject {
+  std::string name;    // name of the function in the program; letters, digits and underscores
+  std::string object;  // bytes of an ELF relocatable file that defines the function's symbols
+};
+
+/// Generators of functions in a library of the user.
+struct GeneratorRequest {
+  std::string library;                       // path
+  std::vector<std::string> generators = {};  // "NAME" or "NAME/PARAMETER=VALUE/..."; empty: all
+  std::string cpu = "native";                // CPU level to generate code for
+};
+
 /// Part of a backend that takes users' functions.
 struct FunctionCompiler {
   std::string backend;
   std::vector<std::string> objects;  // objects that users' code needs beside it
   /// Describes the function whose code has symbols that begin with `symbol`. Runs some of it, on no data.
   std::function<Result<UserFunction>(const LoadedCode& code, const std::string& symbol)> describe;
+  /// Compiles generators. The library's code runs in another process.
+  std::function<Result<std::vector<FunctionObject>>(const GeneratorRequest& request)> generate;
 };
 
 }  // namespace intarsia

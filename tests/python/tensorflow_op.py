@@ -506,7 +506,7 @@ def maps():
 
 with v1.Graph().as_default():
     x = v1.placeholder(tf.float32, [None])
-    ys = [lib.intarsia(artifact=path, inputs=[x], Tout=[tf.float32])[0] for _ in range(64)]
+    ys = [lib.intarsia(artifact=path, inputs=[x * i], Tout=[tf.float32])[0] for i in range(64)]
     session = v1.Session(config=v1.ConfigProto(inter_op_parallelism_threads=2, intra_op_parallelism_threads=2))
     session.run(tf.add_n(ys), {x: np.zeros(4)})
     before = threading.active_count(), len(os.listdir("/proc/self/task"))

@@ -5,6 +5,7 @@
 
 #include "backends/halide/abi/function_plan_generated.h"
 #include "backends/halide/emit/glue_object.h"
+#include "backends/halide/functions/generate_objects.h"
 #include "backends/halide/functions/infer_sizes.h"
 #include "base/flat_buffer.h"
 
@@ -65,7 +66,7 @@ Result<UserFunction> describe(const LoadedCode& code, const std::string& symbol)
 }  // namespace
 
 FunctionCompiler make_function_compiler() {
-  return {"halide", {glue_object(), error_glue_object()}, describe};
+  return {"halide", {glue_object(), error_glue_object()}, describe, generate_objects};
 }
 
 }  // namespace intarsia::halide

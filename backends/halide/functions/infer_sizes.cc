@@ -45,6 +45,7 @@ class SizeInference {
     }
     TRY(find_fixed_outputs());
     TRY(find_equal_outputs());
+    for (size_t output = 0; output < outputs_.size(); ++output) leaders_.push_back(output);
     for (const Axis& input : inputs_)
       readings_.push_back(TRY(with_context(read(input), "{}", axis_text(input))));
     name_sizes();
@@ -113,18 +114,34 @@ class SizeInference {
     return {};
   }
 
-  Result<Reading> read(const Axis& input) const {
+  /// Takes axes of several outputs as equally long, where what is read of an input is the most that any of
+  /// them needs.
+  Status join(const Axis& input, const std::vector<size_t>& outputs, const std::vector<Interval>& after) {
+    if (outputs.size() == 1) return {};
+    Intervals large = given_;
+    for (const Axis& axis : inputs_) axis.of(large) = {0, ample};
+    for (size_t output : outputs) outputs_[output].of(large).extent = doubled;
+    const Interval all = input.of(TRY(function_.query(large)));
+    if (std::ranges::count(after, all) != std::ssize(after))
+      return fail(ErrorKind::unsupported, "what is read depends on several axes of the outputs");
+    for (size_t output : outputs) std::ranges::replace(leaders_, leaders_[output], leaders_[outputs[0]]);
+    return {};
+  }
+
+  Result<Reading> read(const Axis& input) {
     const Interval now = input.of(TRY(ask(ample)));
     if (!(input.of(TRY(ask(more_than_ample))) == now)) return Reading{};
-    std::optional<Reading> found;
+    std::vector<size_t> followed;
+    std::vector<Interval> after;
     for (size_t output = 0; output < outputs_.size(); ++output) {
       const Interval then = input.of(TRY(ask(ample, output, doubled)));
       if (then == now) continue;
-      if (found) return fail(ErrorKind::unsupported, "what is read depends on several axes of the outputs");
-      found = TRY(follow(input, output, now, then));
+      followed.push_back(output);
+      after.push_back(then);
     }
-    if (found) return *found;
-    return Reading{.kind = Reading::Kind::fixed, .rest = now.extent, .min = now.min};
+    if (followed.empty()) return Reading{.kind = Reading::Kind::fixed, .rest = now.extent, .min = now.min};
+    TRY(join(input, followed, after));
+    return follow(input, followed[0], now, after[0]);
   }
 
   /// Describes a reading that grows with an axis of the outputs, from `now` to `then` where that has doubled.
@@ -151,10 +168,10 @@ class SizeInference {
     const auto take = [&](const auto& is_fit) {
       for (size_t i = 0; i < inputs_.size(); ++i) {
         const Reading& reading = readings_[i];
-        if (reading.kind != Reading::Kind::follows || sizes_[reading.output].is_known() || !is_fit(reading))
+        if (reading.kind != Reading::Kind::follows || size_at(reading.output).is_known() || !is_fit(reading))
           continue;
         const Dim size = name_size(i, std::max<int64_t>(reading.rest, 0)) - Dim(reading.rest);
-        sizes_[reading.output] =
+        size_at(reading.output) =
             reading.divisor > 1 ? size * Dim(reading.divisor) : floor_div(size, Dim(reading.factor));
       }
     };
@@ -165,6 +182,9 @@ class SizeInference {
       if (readings_[i].kind == Reading::Kind::all) name_size(i, 0);
     }
   }
+
+  Dim& size_at(size_t output) { return sizes_[leaders_[output]]; }
+  const Dim& size_at(size_t output) const { return sizes_[leaders_[output]]; }
 
   Dim name_size(size_t input, int64_t min) {
     const Axis& axis = inputs_[input];
@@ -178,7 +198,7 @@ class SizeInference {
     const Reading& reading = readings_[input];
     if (!names_[input].empty()) return Dim::named(names_[input]);
     if (reading.kind == Reading::Kind::fixed) return Dim(reading.rest);
-    return floor_div(sizes_[reading.output] * Dim(reading.factor), Dim(reading.divisor)) + Dim(reading.rest);
+    return floor_div(size_at(reading.output) * Dim(reading.factor), Dim(reading.divisor)) + Dim(reading.rest);
   }
 
   Result<std::vector<SizedArgument>> make_arguments() const {
@@ -197,13 +217,13 @@ class SizeInference {
         set({i, axis}, Dim(given_[i][axis].extent), given_[i][axis].min);
     }
     for (size_t output = 0; output < outputs_.size(); ++output) {
-      if (!sizes_[output].is_known())
+      if (!size_at(output).is_known())
         return fail(ErrorKind::unsupported,
                     "{}: no input tells its size; give it a fixed one with set_bounds",
                     axis_text(outputs_[output]));
-      set(outputs_[output], sizes_[output], outputs_[output].of(given_).min);
+      set(outputs_[output], size_at(output), outputs_[output].of(given_).min);
     }
-    for (const auto& [axis, same] : equal_outputs_) set(axis, sizes_[same], axis.of(given_).min);
+    for (const auto& [axis, same] : equal_outputs_) set(axis, size_at(same), axis.of(given_).min);
     return made;
   }
 
@@ -258,6 +278,7 @@ class SizeInference {
   Intervals given_;                                     // of outputs: as usual, or fixed
   std::vector<Axis> inputs_, outputs_;                  // outputs: only open axes
   std::vector<std::pair<Axis, size_t>> equal_outputs_;  // open axes that are as long as one of outputs_
+  std::vector<size_t> leaders_;                         // by open axis of outputs: the one whose size it has
   std::vector<Reading> readings_;                       // by axis of inputs
   std::vector<std::string> names_;                      // of axes of inputs; empty where their size follows
   std::vector<Dim> sizes_;                              // by open axis of outputs

@@ -1,0 +1,115 @@
+// Program that compiles the Halide generators that a library of the user registers:
+//   intarsia-generate LIBRARY FOLDER CPU [NAME[/PARAMETER=VALUE...]...]
+// Writes the object of each as FOLDER/NAME.o, and their names in FOLDER/names, a line each. The library's
+// code runs in this process, which may end at any time.
+#include <Halide.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/code/worker_process.h"
+
+namespace {
+
+using Halide::Target;
+
+constexpr const char* symbol_prefix = "intarsia_function_";
+
+Target make_target(const std::string& cpu) {
+  std::vector<Target::Feature> features{Target::SSE41, Target::UserContext, Target::NoRuntime};
+  if (cpu != "x86-64-v2")
+    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
+  if (cpu == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  return Target(Target::Linux, Target::X86, 64, features);
+}
+
+/// Prints Halide's errors as the last line, and ends the process: not all of them can be caught.
+class ErrorPrinter : public Halide::CompileTimeErrorReporter {
+ public:
+  void warning(const char*) override {}
+  void error(const char* message) override {
+    std::string line = message;
+    while (!line.empty() && line.back() == '\n') line.pop_back();
+    for (char& c : line) c = c == '\n' ? ' ' : c;
+    std::fprintf(stderr, "Halide: %s\n", line.c_str());
+    std::_Exit(1);
+  }
+};
+
+std::string join(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : ", ") + text;
+  return joined;
+}
+
+/// Generator as the command line asks for it.
+struct Request {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+Request parse_request(const std::string& text) {
+  Request request;
+  size_t end = text.find('/');
+  request.name = text.substr(0, end);
+  while (end != std::string::npos) {
+    const size_t begin = end + 1;
+    end = text.find('/', begin);
+    const std::string pair = text.substr(begin, end == std::string::npos ? end : end - begin);
+    const size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw std::runtime_error("'" + pair + "' of '" + text + "': want PARAMETER=VALUE");
+    request.parameters.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return request;
+}
+
+void generate(const Request& request, const Target& target, const std::string& folder) {
+  const auto generator =
+      Halide::Internal::GeneratorRegistry::create(request.name, Halide::GeneratorContext(target));
+  if (generator == nullptr)
+    throw std::runtime_error("no generator '" + request.name + "'; the library registers: " +
+                             join(Halide::Internal::GeneratorRegistry::enumerate()));
+  for (const auto& [name, value] : request.parameters) generator->set_generatorparam_value(name, value);
+  generator->build_module(symbol_prefix + request.name)
+      .compile({{Halide::OutputFileType::object, folder + "/" + request.name + ".o"}});
+}
+
+void generate_all(const std::string& library, const std::string& folder, const std::string& cpu,
+                  std::vector<std::string> texts) {
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw std::runtime_error(std::string("cannot open it: ") + dlerror());
+  if (texts.empty()) texts = Halide::Internal::GeneratorRegistry::enumerate();
+  if (texts.empty()) throw std::runtime_error("it registers no generators");
+  std::ofstream names(folder + "/names");
+  for (const std::string& text : texts) {
+    const Request request = parse_request(text);
+    generate(request, make_target(cpu), folder);
+    names << request.name << "\n";
+  }
+  if (!names.flush()) throw std::runtime_error("cannot write to '" + folder + "'");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  intarsia::end_with_parent();
+  if (count < 4) {
+    std::fputs("usage: intarsia-generate LIBRARY FOLDER CPU [NAME...]\n", stderr);
+    return 2;
+  }
+  static ErrorPrinter printer;
+  Halide::set_custom_compile_time_error_reporter(&printer);
+  try {
+    generate_all(arguments[1], arguments[2], arguments[3], {arguments + 4, arguments + count});
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
