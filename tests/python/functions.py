@@ -5,7 +5,8 @@ Covers: bindings/python/intarsia/ functions.py
 src/compile/ export_functions.cc
 src/api/ export_api.cc
 backends/halide/emit/ error_glue.c glue_object.cc
-backends/halide/functions/ function_compiler.cc infer_sizes.cc sized_call.cc
+backends/halide/functions/ function_compiler.cc generate_objects.cc infer_sizes.cc bounds_query.cc
+backends/halide/generate/ generate_main.cc
 backends/halide/runtime/ load_function.cc
 """
 

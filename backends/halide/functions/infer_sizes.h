@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/halide/functions/sized_call.h"
+#include "backends/halide/functions/bounds_query.h"
 #include "base/dim.h"
 
 namespace intarsia::halide {

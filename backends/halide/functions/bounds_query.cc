@@ -1,4 +1,4 @@
-#include "backends/halide/functions/sized_call.h"
+#include "backends/halide/functions/bounds_query.h"
 
 #include "backends/halide/abi/argument_buffers.h"
 #include "backends/halide/runtime/kernel_runtime.h"
