@@ -159,6 +159,11 @@ void define_compile(nb::module_& module) {
                const nb::gil_scoped_release release;
                intarsia::Compiler::get().export_functions(functions, path);
              });
+  module.def("export_generators", [](const std::string& library, const std::vector<std::string>& generators,
+                                     const std::string& path, const std::string& cpu) {
+    const nb::gil_scoped_release release;
+    intarsia::Compiler::get().export_generators(library, generators, path, cpu);
+  });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
                          const std::string& against, double rtol, double atol, bool bisect,
                          std::vector<std::pair<std::string, Value*>> inputs,

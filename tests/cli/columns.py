@@ -93,7 +93,7 @@ def test_help_has_what_most_want_first():
     assert groups[:3] == ["Arguments", "Options", "What runs where"] and groups[-1] == "Examples"
     first = text[text.index("Options:") : text.index("What runs where:")]
     assert all(f"  {name}" in first for name in ("-o,", "-d,", "--threads N", "--shape", "--json", "-q,"))
-    assert "--pin" not in first and "Usage: intarsia compile [OPTIONS] MODEL\n" in text
+    assert "--pin" not in first and "Usage: intarsia compile [OPTIONS] [MODEL]\n" in text
 
 
 def test_many_regions_are_summed_up(folder):

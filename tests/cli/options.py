@@ -19,7 +19,10 @@ PICTURES = {"--resize", "--mean", "--scale"}
 OF_THE_PROCESS = {"--plugin": "load_plugin"}
 # Parts of commands that are not a call of the library: `run` and `bench` are programs made of its calls.
 OWN = {
-    "compile": {"--output": "a parameter of intarsia_compile's request (program) and of Compiled.save"},
+    "compile": {
+        "--output": "a parameter of intarsia_compile's request (program) and of Compiled.save",
+        "--functions": "a call of its own, intarsia_export_generators and export_generators",
+    },
     "run": {
         "--input": "the inputs of a run",
         "--output": "the outputs of a run",

@@ -206,8 +206,9 @@ def test_wheel_has_types(wheel):
         assert {"intarsia/py.typed", "intarsia/_intarsia.pyi"} <= set(archive.namelist())
 
 
-def test_wheel(wheel, tmp_path):
-    """In an environment with only the packages that it requires, as links to those of this one."""
+def install(wheel, tmp_path):
+    """Installs the wheel in an environment that has only the packages that it requires, as links to those of this
+    one. Returns its Python and the folder of its packages."""
     python = tmp_path / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)
     run(
@@ -228,6 +229,11 @@ def test_wheel(wheel, tmp_path):
     )
     for package in wanted_packages(wheel):
         (packages / package.name).symlink_to(package)
+    return python, packages
+
+
+def test_wheel(wheel, tmp_path):
+    python, packages = install(wheel, tmp_path)
     libraries = compile_run_check([tmp_path / "venv/bin/intarsia"], tmp_path)
     assert {
         str(packages / "intarsia" / name) for name in ("libintarsia.so.0", "libintarsia_compile.so")
@@ -236,3 +242,28 @@ def test_wheel(wheel, tmp_path):
     compile_run_check([python, "-m", "intarsia"], tmp_path)
     script = "import intarsia, numpy; print(intarsia.compile('small.onnx').load()(x=numpy.ones((2, 3, 8, 8), 'float32')).shape)"
     run_installed(python, "-c", script, cwd=tmp_path)
+
+
+def test_importing_tensorflow_finds_the_op_of_the_wheel(wheel, tmp_path):
+    """The op opens the libintarsia of its wheel."""
+    python, packages = install(wheel, tmp_path)
+    for entry in PACKAGES.iterdir():
+        if (
+            entry.name != "tensorflow-plugins"
+            and entry.suffix != ".pth"
+            and not (packages / entry.name).exists()
+        ):
+            (packages / entry.name).symlink_to(entry)
+    save_small(tmp_path / "small.onnx")
+    run(tmp_path / "venv/bin/intarsia", "compile", "small.onnx", "-o", "small.so", cwd=tmp_path)
+    script = """
+import tensorflow as tf
+from tensorflow.python.framework import op_def_library
+with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    y = op_def_library.apply_op("Intarsia", artifact="small.so", inputs=[tf.ones([2, 3, 8, 8])], Tout=[tf.float32],
+                                function="", threads=0, bindings=[])
+    print(session.run(y)[0].shape)
+"""
+    libraries = run_installed(python, "-c", script, cwd=tmp_path)
+    assert str(packages / "intarsia/libintarsia.so.0") in libraries
+    assert str(packages / "tensorflow-plugins/libintarsia_tensorflow.so") in libraries

@@ -346,6 +346,13 @@ def test_some_generators_with_parameters(tmp_path):
     np.testing.assert_allclose(program.run({"image": image}, "blur")["blurred"], np.ones((18, 18)), rtol=1e-6)
 
 
+def test_generators_from_python(tmp_path):
+    program = intarsia.export_generators(GENERATORS, tmp_path / "p.so", ["addone"])
+    np.testing.assert_array_equal(program.run({"a": np.zeros(5, "float32")})["b"], np.ones(5))
+    with pytest.raises(intarsia.InvalidArgumentError, match="no generator 'none'"):
+        intarsia.export_generators(GENERATORS, tmp_path / "q.so", ["none"])
+
+
 def test_generators_that_cannot_be_taken(tmp_path):
     program = tmp_path / "p.so"
     cases = [

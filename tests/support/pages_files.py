@@ -112,5 +112,7 @@ FILES = {
     "from_keras.md": lambda folder: None,  # it makes its model
     "from_pytorch.md": save_classifier,
     "precision.md": save_precisions,
+    "functions.md": lambda folder: None,
+    "tensorflow_op.md": lambda folder: None,
     "troubleshooting.md": save_troubles,
 }

@@ -48,7 +48,7 @@ from .frames import (
     TimeBucket,
     TimeHistogram,
 )
-from .functions import export_functions
+from .functions import export_functions, export_generators
 from .pipeline import Pipeline, PipelineBuilder
 from .plugins import Plugin, load_plugin, plugins
 from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
@@ -95,6 +95,7 @@ __all__ = [
     "explain",
     "explain_html",
     "export_functions",
+    "export_generators",
     "load",
     "load_plugin",
     "pass_names",

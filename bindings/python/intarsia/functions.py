@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,20 @@ def export_functions(functions: Mapping[str, Any], path: AnyPath, *, cpu: str = 
             (name, _compile(hl, name, function, target, folder)) for name, function in functions.items()
         ]
     _intarsia.export_functions(objects, os.fspath(path))
+    return load(path)
+
+
+def export_generators(
+    library: AnyPath, path: AnyPath, generators: Sequence[str] = (), *, cpu: str = "native"
+) -> Program:
+    """Compiles the Halide generators that a library in C++ registers, and writes a program that has them under
+    their names. Returns the program. `generators`: those to take, each "NAME" or "NAME/PARAMETER=VALUE/..."
+    with values for its GeneratorParams; none: all. The library must be linked with the Halide of the package
+    halide; its code runs in a process of its own. `cpu` is that of `export_functions`.
+
+    Raises Error if the library cannot be opened or lacks a generator, and as `export_functions` does.
+    """
+    _intarsia.export_generators(os.fspath(library), list(generators), os.fspath(path), cpu)
     return load(path)
 
 

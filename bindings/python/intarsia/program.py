@@ -386,8 +386,8 @@ class Program:
     ) -> dict[str, Any]:
         """Runs a function like `Session.run`.
 
-        Any number of threads may call at once: each call uses one of the program's own sessions. The program
-        keeps as many as it ever had concurrent calls, each with its buffers and threads.
+        Any number of threads may call at once: each call uses one of the program's own sessions, or makes
+        another. The program keeps as many as this process has cores.
         """
         self._open()
         try:
@@ -397,7 +397,8 @@ class Program:
         try:
             return session.run(inputs, function, outputs)
         finally:
-            self._idle.append(session)
+            if len(self._idle) < len(os.sched_getaffinity(0)):
+                self._idle.append(session)
             if self._program is None:  # closed in the meantime
                 self._idle.clear()
 
