@@ -151,18 +151,18 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().split(model, cuts, folder, options); });
   });
-  module.def("export_functions",
-             [](const std::vector<std::pair<std::string, nb::bytes>>& objects, const std::string& path) {
-               std::vector<std::pair<std::string, std::string>> functions;
-               for (const auto& [name, object] : objects)
-                 functions.emplace_back(name, std::string(object.c_str(), object.size()));
-               const nb::gil_scoped_release release;
-               intarsia::Compiler::get().export_functions(functions, path);
-             });
+  module.def("export_functions", [](const std::vector<std::pair<std::string, nb::bytes>>& objects,
+                                    const std::string& path, CompileOptions options) {
+    std::vector<std::pair<std::string, std::string>> functions;
+    for (const auto& [name, object] : objects)
+      functions.emplace_back(name, std::string(object.c_str(), object.size()));
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
+    callbacks.run([&] { intarsia::Compiler::get().export_functions(functions, path, options); });
+  });
   module.def("export_generators", [](const std::string& library, const std::vector<std::string>& generators,
-                                     const std::string& path, const std::string& cpu) {
-    const nb::gil_scoped_release release;
-    intarsia::Compiler::get().export_generators(library, generators, path, cpu);
+                                     const std::string& path, CompileOptions options) {
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
+    callbacks.run([&] { intarsia::Compiler::get().export_generators(library, generators, path, options); });
   });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
                          const std::string& against, double rtol, double atol, bool bisect,

@@ -252,7 +252,7 @@ void compile_functions(const CompileOptions& options) {
   const bool has_names = colon != std::string::npos;
   const std::string library = has_names ? options.functions.substr(0, colon + 3) : options.functions;
   const auto names = split_names(has_names ? options.functions.substr(colon + 4) : "");
-  intarsia::Compiler::get().export_generators(library, names, options.program, options.compile.cpu);
+  intarsia::Compiler::get().export_generators(library, names, options.program, options.compile);
   if (options.verbosity == Verbosity::quiet && !options.json) return;
   std::string text;
   Json report = {{"library", library}, {"program", options.program}, {"functions", Json::array()}};
@@ -313,7 +313,8 @@ void add_compile_command(CLI::App& app) {
           ->add_option(
               "--functions", options->functions,
               "In place of a model: a library that registers Halide generators, and which of them, each "
-              "with values of its parameters (LIB.so:blur/tile=32,addone); all if none is named")
+              "with values of its parameters (LIB.so:blur/tile=32,addone), of one name the fastest; "
+              "all if none is named")
           ->type_name("LIB.so[:NAME,...]")
           ->excludes(model);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");

@@ -268,24 +268,29 @@ typedef struct intarsia_function_object {
   size_t object_bytes;
 } intarsia_function_object;
 
-/* Writes a program whose functions are these, to `path`: all or nothing. It runs like every other program.
- * Inputs and outputs are in the order of the code's arguments, under their names; a tensor's outermost axis
- * is Halide's last dimension, and scalar parameters are inputs of rank 0. Sizes are open where the code
- * leaves them open, and those of outputs follow from those of inputs, as the code tells when it is asked what
- * it reads; axis 0 of the input x is named "x_0". Errors: an object that is not of this kind; sizes that do
- * not follow; what intarsia_output_check refuses. */
-INTARSIA_EXPORT intarsia_error* intarsia_export_functions(const intarsia_function_object* functions,
-                                                          size_t function_count, const char* path);
+/* Writes a program whose functions are these: all or nothing. It runs like every other program. Inputs and
+ * outputs are in the order of the code's arguments, under their names; a tensor's outermost axis is Halide's
+ * last dimension, and scalar parameters are inputs of rank 0. Sizes are open where the code leaves them open,
+ * and those of outputs follow from those of inputs, as the code tells when it is asked what it reads; axis 0
+ * of the input x is named "x_0". Of several functions of one name, which are forms of the same function, the
+ * program has the one that takes the least time here; times are kept with those of kernels.
+ *
+ * Of the request, these fields count: program, threads, tune_at (sizes at which forms are timed; others are
+ * 128 or a little more), tune, cache, user and is_cancelled. Errors: an object that is not of this kind;
+ * sizes that do not follow; what intarsia_output_check refuses. */
+INTARSIA_EXPORT intarsia_error* intarsia_export_functions(const intarsia_compile_request* request,
+                                                          const intarsia_function_object* functions,
+                                                          size_t function_count);
 
 /* Compiles the Halide generators that a library registers (HALIDE_REGISTER_GENERATOR), and writes a program
- * whose functions have their names, as intarsia_export_functions does. The library must be linked with the
- * Halide that this package uses; its code runs in a process of its own, and is not part of the program.
- * `generators`: generator_count of them, each "NAME" or "NAME/PARAMETER=VALUE/..." with values for its
- * GeneratorParams; none: all that the library registers. `cpu`: "native", "x86-64-v2", "x86-64-v3" or
- * "x86-64-v4". */
-INTARSIA_EXPORT intarsia_error* intarsia_export_generators(const char* library, const char* const* generators,
-                                                           size_t generator_count, const char* cpu,
-                                                           const char* path);
+ * whose functions have their names, as intarsia_export_functions does; the request's cpu counts, too. The
+ * library must be linked with the Halide that this package uses; its code runs in a process of its own, and
+ * is not part of the program. `generators`: generator_count of them, each "NAME" or
+ * "NAME/PARAMETER=VALUE/..." with values for its GeneratorParams, or "autoscheduler=NAME" and
+ * "autoscheduler.PARAMETER=VALUE"; the fastest of those of one name; none: all that the library registers. */
+INTARSIA_EXPORT intarsia_error* intarsia_export_generators(const intarsia_compile_request* request,
+                                                           const char* library, const char* const* generators,
+                                                           size_t generator_count);
 
 #ifdef __cplusplus
 } /* extern "C" */

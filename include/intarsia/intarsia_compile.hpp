@@ -253,21 +253,25 @@ class Compiler {
   }
 
   /// Writes a program of functions that Halide compiled: pairs of a name and the bytes of an object file
-  /// (intarsia_function_object).
+  /// (intarsia_export_functions).
   void export_functions(const std::vector<std::pair<std::string, std::string>>& functions,
-                        const std::string& path) const {
+                        const std::string& path, const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(none, path, options);
     std::vector<intarsia_function_object> objects;
     for (const auto& [name, object] : functions)
       objects.push_back({sizeof(intarsia_function_object), name.c_str(), object.data(), object.size()});
-    detail::check(export_functions_(objects.data(), objects.size(), path.c_str()));
+    detail::check(export_functions_(request.get(), objects.data(), objects.size()));
   }
 
   /// Writes a program of the Halide generators that a library registers (intarsia_export_generators).
   void export_generators(const std::string& library, const std::vector<std::string>& generators,
-                         const std::string& path, const std::string& cpu = "native") const {
+                         const std::string& path, const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(none, path, options);
     std::vector<const char*> names;
     for (const std::string& generator : generators) names.push_back(generator.c_str());
-    detail::check(export_generators_(library.c_str(), names.data(), names.size(), cpu.c_str(), path.c_str()));
+    detail::check(export_generators_(request.get(), library.c_str(), names.data(), names.size()));
   }
 
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {

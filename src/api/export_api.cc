@@ -3,11 +3,13 @@
 
 #include "api/compile_services.h"
 #include "api/handles.h"
+#include "api/read_request.h"
+#include "api/run_backends.h"
 #include "api/struct_sizes.h"
 #include "base/files/output_file.h"
 #include "base/files/regular_file.h"
-#include "compile/export_functions.h"
 #include "include/intarsia/intarsia_compile.h"
+#include "measure/choose_functions.h"
 
 namespace intarsia::api {
 namespace {
@@ -25,35 +27,44 @@ Result<std::vector<FunctionObject>> read_objects(const intarsia_function_object*
   return objects;
 }
 
+Status export_fastest(const ReadRequest& read, std::vector<FunctionObject> objects,
+                      const FunctionCompiler& compiler) {
+  const std::vector<FunctionObject> chosen =
+      TRY(choose_functions(std::move(objects), compiler, run_backends(), read.request, read.is_cancelled));
+  return export_functions(chosen, compiler, read.request);
+}
+
 }  // namespace
 }  // namespace intarsia::api
 
 using namespace intarsia;
 using namespace intarsia::api;
 
-intarsia_error* intarsia_export_functions(const intarsia_function_object* functions, size_t function_count,
-                                          const char* path) {
+intarsia_error* intarsia_export_functions(const intarsia_compile_request* request,
+                                          const intarsia_function_object* functions, size_t function_count) {
   return guarded([&]() -> Status {
-    if (path == nullptr) return fail("the path is a null pointer");
-    const std::vector<FunctionObject> objects = TRY(read_objects(functions, function_count));
-    TRY(check_output(path, {}));
-    return export_functions(objects, TRY(open_function_compiler()), path);
+    if (request == nullptr || request->program == nullptr)
+      return fail("intarsia_export_functions got a null pointer");
+    const ReadRequest read = TRY(read_request(*request));
+    TRY(check_output(read.request.program_path, {}));
+    return export_fastest(read, TRY(read_objects(functions, function_count)), TRY(open_function_compiler()));
   });
 }
 
-intarsia_error* intarsia_export_generators(const char* library, const char* const* generators,
-                                           size_t generator_count, const char* cpu, const char* path) {
+intarsia_error* intarsia_export_generators(const intarsia_compile_request* request, const char* library,
+                                           const char* const* generators, size_t generator_count) {
   return guarded([&]() -> Status {
-    if (library == nullptr || path == nullptr) return fail("intarsia_export_generators got a null pointer");
-    GeneratorRequest request{.library = library};
-    if (cpu != nullptr) request.cpu = cpu;
+    if (request == nullptr || request->program == nullptr || library == nullptr)
+      return fail("intarsia_export_generators got a null pointer");
+    const ReadRequest read = TRY(read_request(*request));
+    GeneratorRequest wanted{.library = library, .cpu = read.request.cpu};
     for (size_t i = 0; i < generator_count; ++i) {
       if (generators == nullptr || generators[i] == nullptr) return fail("generator {} is a null pointer", i);
-      request.generators.emplace_back(generators[i]);
+      wanted.generators.emplace_back(generators[i]);
     }
     TRY(check_regular_file(library));
-    TRY(check_output(path, std::array{std::string(library)}));
+    TRY(check_output(read.request.program_path, std::array{std::string(library)}));
     const FunctionCompiler compiler = TRY(open_function_compiler());
-    return export_functions(TRY(compiler.generate(request)), compiler, path);
+    return export_fastest(read, TRY(compiler.generate(wanted)), compiler);
   });
 }

@@ -1,5 +1,7 @@
 #include "compile/export_functions.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <limits>
@@ -7,7 +9,6 @@
 #include <set>
 
 #include "base/bytes.h"
-#include "base/core_set.h"
 #include "base/cpu_level.h"
 #include "compile/link_objects.h"
 #include "compile/size_table.h"
@@ -18,6 +19,32 @@ namespace intarsia {
 namespace {
 
 constexpr int64_t usual_size = 128;  // elements along an open axis, for whoever needs some size
+
+/// Sets the sizes that the function is to be fastest at. Errors: one is less than the function takes.
+Status set_tuned_sizes(const CompileRequest& request, UserFunction& function) {
+  for (FunctionSize& size : function.open_sizes) {
+    const auto given = std::ranges::find(request.tune_at, size.name, &TunedSizes::symbol);
+    size.tuned = given == request.tune_at.end() ? std::vector{size.min + usual_size} : given->sizes;
+    for (int64_t number : size.tuned) {
+      if (number < size.min) return fail("--tune-at {}={}: it is at least {}", size.name, number, size.min);
+    }
+  }
+  return {};
+}
+
+/// Checks that each size that the request names is one of some function.
+Status check_tuned_sizes(const CompileRequest& request, const fbs::ProgramT& program) {
+  std::set<std::string> known;
+  for (const auto& function : program.functions) {
+    for (const auto& symbol : function->symbols) known.insert(symbol->name);
+  }
+  for (const TunedSizes& tuned : request.tune_at) {
+    if (!known.contains(tuned.symbol))
+      return fail("--tune-at {}: no open size of this name; the functions have: {}", tuned.symbol,
+                  fmt::join(known, ", "));
+  }
+  return {};
+}
 
 Status check_names(std::span<const FunctionObject> functions) {
   if (functions.empty()) return fail("there are no functions to export");
@@ -36,7 +63,7 @@ Status check_names(std::span<const FunctionObject> functions) {
 class ArgumentAdder {
  public:
   ArgumentAdder(const UserFunction& from, fbs::FunctionT& to) : to_(to), sizes_(open_sizes(from), to) {
-    for (const FunctionSize& size : from.open_sizes) tuned_.emplace(size.name, Dim(usual_of(size)));
+    for (const FunctionSize& size : from.open_sizes) tuned_.emplace(size.name, Dim(size.tuned.front()));
   }
 
   uint32_t add(const FunctionArgumentInfo& argument, fbs::Storage storage) {
@@ -57,12 +84,10 @@ class ArgumentAdder {
   }
 
  private:
-  static int64_t usual_of(const FunctionSize& size) { return size.min + usual_size; }
-
   static Graph open_sizes(const UserFunction& function) {
     Graph graph;
     for (const FunctionSize& size : function.open_sizes)
-      graph.open_sizes.push_back({size.name, {size.min, SizeRange::limit}, {usual_of(size)}});
+      graph.open_sizes.push_back({size.name, {size.min, SizeRange::limit}, size.tuned});
     return graph;
   }
 
@@ -120,7 +145,7 @@ void add_function(const std::string& name, const std::string& backend, const Use
 }  // namespace
 
 Status export_functions(std::span<const FunctionObject> functions, const FunctionCompiler& compiler,
-                        const std::string& path) {
+                        const CompileRequest& request) {
   TRY(check_names(functions));
   std::vector<std::string> objects = compiler.objects, blobs;
   for (const FunctionObject& function : functions) objects.push_back(function.object);
@@ -132,13 +157,15 @@ Status export_functions(std::span<const FunctionObject> functions, const Functio
     const std::string symbol = std::string(user_function_prefix) + function.name;
     UserFunction described =
         TRY(with_context(compiler.describe(code, symbol), "function '{}'", function.name));
+    TRY(with_context(set_tuned_sizes(request, described), "function '{}'", function.name));
     add_function(function.name, compiler.backend, described, program);
     blobs.push_back(std::move(described.blob));
   }
+  TRY(check_tuned_sizes(request, program));
   program.arch = machine_arch();
-  program.threads = static_cast<uint32_t>(std::max(CoreSet::of_this_thread().size(), 1));
+  program.threads = static_cast<uint32_t>(request.threads);
   program.cpu_features = features_of_cpu_level(program.cpu);
-  TRY(write_program(path, elf, program, lay_out_constants(program, {}), blobs));
+  TRY(write_program(request.program_path, elf, program, lay_out_constants(program, {}), blobs));
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "compile/compile_request.h"
 #include "target/function_compiler.h"
 
 namespace intarsia {
@@ -11,10 +12,11 @@ namespace intarsia {
 /// Beginning of the symbols of a user's function, before its name.
 inline constexpr std::string_view user_function_prefix = "intarsia_function_";
 
-/// Links the objects and writes a program with a function for each to `path`, all or nothing. Errors name the
-/// function: two have one name, an object lacks its symbols, its sizes cannot be told, or it was compiled for
-/// a CPU level that no machine is known by.
+/// Links the objects and writes a program with a function for each, all or nothing. Of the request, its
+/// program, threads and sizes to be fastest at count; other open sizes are taken as usual ones. Errors name
+/// the function: two have one name, an object lacks its symbols, its sizes cannot be told, or it was compiled
+/// for a CPU level that no machine is known by; or a size that no function has.
 Status export_functions(std::span<const FunctionObject> functions, const FunctionCompiler& compiler,
-                        const std::string& path);
+                        const CompileRequest& request);
 
 }  // namespace intarsia

@@ -23,6 +23,7 @@ struct FunctionArgumentInfo {
 struct FunctionSize {
   std::string name;
   int64_t min = 0;
+  std::vector<int64_t> tuned = {};  // sizes to be fastest at; set by whoever makes a program of it
 };
 
 /// User's function in native code.

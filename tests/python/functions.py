@@ -12,6 +12,7 @@ backends/halide/runtime/ load_function.cc
 
 import json
 import os
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -346,6 +347,77 @@ def test_some_generators_with_parameters(tmp_path):
     np.testing.assert_allclose(program.run({"image": image}, "blur")["blurred"], np.ones((18, 18)), rtol=1e-6)
 
 
+def slow_and_fast():
+    """Two forms of one function: the first computes each row of sums for each element again."""
+    forms = []
+    for is_slow in (True, False):
+        image = source("image", 2)
+        rows = func("rows", [x, y], hl.sqrt(image[x, y]) + hl.sqrt(image[x, y + 1]))
+        r = hl.RDom([(0, 60)], "r")
+        sums = func("sums", [x, y], 0.0)
+        sums[x, y] += rows[x, y + r]
+        if not is_slow:
+            rows.compute_root().vectorize(x, 8, hl.TailStrategy.GuardWithIf)
+            sums.vectorize(x, 8, hl.TailStrategy.GuardWithIf)
+            sums.update().vectorize(x, 8, hl.TailStrategy.GuardWithIf)
+        forms.append(sums)
+    return forms
+
+
+def test_the_fastest_form_is_taken_and_times_are_kept(tmp_path):
+    def export(name, forms, **options):
+        intarsia.export_functions({"sums": forms}, tmp_path / name, cache=tmp_path / "cache", **options)
+        return (tmp_path / name).read_bytes()
+
+    def nearest(program):  # Halide numbers names, so equal functions differ by some bytes
+        return int(np.argmin([abs(len(program) - len(one)) for one in alone]))
+
+    alone = [export(f"{i}.so", form) for i, form in enumerate(slow_and_fast())]
+    assert abs(len(alone[0]) - len(alone[1])) > 500
+    assert nearest(export("first.so", slow_and_fast(), tune="off")) == 0
+    assert nearest(export("chosen.so", slow_and_fast(), threads=1)) == 1
+    assert nearest(export("reversed.so", slow_and_fast()[::-1], threads=1)) == 1
+    with sqlite3.connect(next((tmp_path / "cache").glob("*.sqlite"))) as table:
+        (rows,) = table.execute("SELECT count(*) FROM costs").fetchone()
+    assert rows == 4
+    export("large.so", slow_and_fast(), threads=1, tune_at={"image_1": 300})
+    program = intarsia.load(tmp_path / "large.so")
+    image = np.random.default_rng(1).random((80, 20), dtype="float32")
+    roots = np.sqrt(image)
+    rows = roots[:-1] + roots[1:]
+    sums = np.stack([rows[i : i + 60].sum(0) for i in range(20)])
+    np.testing.assert_allclose(program.run({"image": image})["sums"], sums, rtol=1e-4)
+
+
+def test_sizes_to_time_forms_at_are_checked(tmp_path):
+    refuse(
+        {"f": addone()},
+        tmp_path / "p.so",
+        "no open size of this name; the functions have: a_0",
+        tune_at={"n": 3},
+    )
+    refuse({"f": shifted()}, tmp_path / "p.so", "1: it is at least 2", tune_at={"a_0": 1})
+
+
+def test_forms_of_generators(tmp_path):
+    """Of two tiles, one is taken; the autoscheduler's schedule is another form."""
+    forms = "blur/tile=8,blur/tile=128,blur/autoscheduler=Mullapudi2016/autoscheduler.parallelism=2"
+    ran = compile_functions(
+        f"{GENERATORS}:{forms}",
+        tmp_path / "p.so",
+        "--cache",
+        tmp_path / "cache",
+        "--json",
+        "--tune-at",
+        "image_0=200",
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["functions"] == ["blur"]
+    image = np.ones((200, 300), "float32")
+    made = intarsia.load(tmp_path / "p.so").run({"image": image})["blurred"]
+    np.testing.assert_allclose(made, np.ones((198, 298)), rtol=1e-6)
+
+
 def test_generators_from_python(tmp_path):
     program = intarsia.export_generators(GENERATORS, tmp_path / "p.so", ["addone"])
     np.testing.assert_array_equal(program.run({"a": np.zeros(5, "float32")})["b"], np.ones(5))
@@ -411,6 +483,19 @@ def test_too_few_elements_for_a_schedule_are_an_error_of_the_run(tmp_path):
     with pytest.raises(intarsia.Error, match="smaller than what the function reads or writes"):
         program.run({"a": a[:3]})
     np.testing.assert_array_equal(program.run({"a": a})["b"], a + 1)
+
+
+def test_a_parameter_with_a_least_value(tmp_path):
+    """Which is not zero, and has no default."""
+    factor = hl.Param(hl.Int(32), "factor")
+    factor.set_range(2, 5)
+    times = func("b", [x], source("a", 1, hl.Int(32))[x] * factor)
+    program = intarsia.export_functions({"times": times}, tmp_path / "p.so")
+    a = np.arange(4, dtype="int32")
+    np.testing.assert_array_equal(program.run({"a": a, "factor": np.int32(3)})["b"], a * 3)
+    for wrong in (1, 6):
+        with pytest.raises(intarsia.Error, match="a parameter is"):
+            program.run({"a": a, "factor": np.int32(wrong)})
 
 
 def test_an_older_cpu_level(tmp_path):

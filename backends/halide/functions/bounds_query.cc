@@ -27,18 +27,27 @@ Result<QueriedFunction> QueriedFunction::find(const LoadedCode& code, const std:
   return found;
 }
 
-Result<Intervals> QueriedFunction::query(const Intervals& given) const {
+namespace {
+
+/// Returns a value for a scalar that the function accepts.
+const void* usual_value(const FunctionArgument& argument) {
   alignas(16) static constexpr uint64_t zeros[2] = {};
+  for (const void* value : {argument.scalar_default, argument.scalar_estimate, argument.scalar_min}) {
+    if (value != nullptr) return value;
+  }
+  return zeros;
+}
+
+}  // namespace
+
+Result<Intervals> QueriedFunction::query(const Intervals& given) const {
   KernelRuntime runtime(nullptr, 0, {});
   ArgumentBuffers buffers(runtime.table());
   std::vector<HalideBuffer*> queried(given.size());
   for (size_t i = 0; i < given.size(); ++i) {
     const FunctionArgument& argument = arguments()[i];
     if (argument.kind == ArgumentKind::scalar_input) {
-      const void* value = argument.scalar_default != nullptr    ? argument.scalar_default
-                          : argument.scalar_estimate != nullptr ? argument.scalar_estimate
-                                                                : zeros;
-      buffers.add_scalar(const_cast<void*>(value));
+      buffers.add_scalar(const_cast<void*>(usual_value(argument)));
       continue;
     }
     std::vector<int64_t> sizes;

@@ -16,9 +16,8 @@ namespace {
 /// level has, so that no program can say which machines have it.
 Result<std::string> cpu_level(const std::string& target) {
   constexpr std::string_view of_v3[] = {"avx", "avx2", "fma", "f16c"}, of_v4[] = {"avx512", "avx512_skylake"};
-  constexpr std::string_view of_all[] = {"x86",           "64",          "linux",           "sse41",
-                                         "user_context",  "no_runtime",  "no_bounds_query", "no_asserts",
-                                         "large_buffers", "strict_float"};
+  constexpr std::string_view of_all[] = {"x86",          "64",         "linux",         "sse41",
+                                         "user_context", "no_runtime", "large_buffers", "strict_float"};
   if (!target.starts_with("x86-64-linux"))
     return fail(ErrorKind::unsupported, "it was compiled for {}, want x86-64-linux", target);
   int level = 2;
@@ -29,10 +28,11 @@ Result<std::string> cpu_level(const std::string& target) {
     } else if (std::ranges::count(of_v3, part) > 0) {
       level = std::max(level, 3);
     } else if (std::ranges::count(of_all, part) == 0) {
-      return fail(ErrorKind::unsupported,
-                  "it was compiled for '{}' of {}, which no CPU level has; leave out features beyond "
-                  "avx512_skylake, tuning for one processor, and those of Halide's runtime",
-                  part, target);
+      return fail(
+          ErrorKind::unsupported,
+          "it was compiled for '{}' of {}; leave out processor features beyond avx512_skylake, tuning "
+          "for one processor, and what takes the checks out of the code",
+          part, target);
     }
   }
   return fmt::format("x86-64-v{}", level);

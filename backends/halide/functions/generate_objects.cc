@@ -39,7 +39,7 @@ Result<std::vector<FunctionObject>> generate_objects(const GeneratorRequest& req
   std::vector<FunctionObject> objects;
   std::istringstream names(TRY(read_file(folder / "names")));
   for (std::string name; std::getline(names, name);)
-    objects.push_back({name, TRY(read_file(folder / (name + ".o")))});
+    objects.push_back({name, TRY(read_file(folder / fmt::format("{}.o", objects.size())))});
   return objects;
 }
 

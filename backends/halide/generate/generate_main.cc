@@ -1,10 +1,12 @@
 // Program that compiles the Halide generators that a library of the user registers:
 //   intarsia-generate LIBRARY FOLDER CPU [NAME[/PARAMETER=VALUE...]...]
-// Writes the object of each as FOLDER/NAME.o, and their names in FOLDER/names, a line each. The library's
-// code runs in this process, which may end at any time.
+// Writes the object of each as FOLDER/NUMBER.o, counted from 0, and their names in FOLDER/names, a line each.
+// The parameter "autoscheduler" names one of Halide's, "autoscheduler.X" its parameter X. The library's code
+// runs in this process, which may end at any time.
 #include <Halide.h>
 #include <dlfcn.h>
 
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -69,15 +71,39 @@ Request parse_request(const std::string& text) {
   return request;
 }
 
-void generate(const Request& request, const Target& target, const std::string& folder) {
-  const auto generator =
-      Halide::Internal::GeneratorRegistry::create(request.name, Halide::GeneratorContext(target));
+/// Opens an autoscheduler, which is next to Halide's library.
+void load_autoscheduler(std::string name) {
+  Dl_info about = {};
+  dladdr(reinterpret_cast<void*>(&Halide::load_plugin), &about);
+  std::string folder = about.dli_fname == nullptr ? "" : about.dli_fname;
+  folder.resize(folder.find_last_of('/') + 1);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  Halide::load_plugin(folder + "libautoschedule_" + name + ".so");
+}
+
+/// Takes the parameters of the autoscheduler out of the request.
+Halide::AutoschedulerParams take_autoscheduler(Request& request) {
+  const std::string option = "autoscheduler";
+  Halide::AutoschedulerParams taken;
+  std::erase_if(request.parameters, [&](const auto& parameter) {
+    const auto& [name, value] = parameter;
+    if (name == option) taken.name = value;
+    if (name.starts_with(option + ".")) taken.extra[name.substr(option.size() + 1)] = value;
+    return name == option || name.starts_with(option + ".");
+  });
+  if (!taken.name.empty()) load_autoscheduler(taken.name);
+  return taken;
+}
+
+void generate(Request request, const Target& target, const std::string& path) {
+  const Halide::AutoschedulerParams autoscheduler = take_autoscheduler(request);
+  const auto generator = Halide::Internal::GeneratorRegistry::create(
+      request.name, Halide::GeneratorContext(target, autoscheduler));
   if (generator == nullptr)
     throw std::runtime_error("no generator '" + request.name + "'; the library registers: " +
                              join(Halide::Internal::GeneratorRegistry::enumerate()));
   for (const auto& [name, value] : request.parameters) generator->set_generatorparam_value(name, value);
-  generator->build_module(symbol_prefix + request.name)
-      .compile({{Halide::OutputFileType::object, folder + "/" + request.name + ".o"}});
+  generator->build_module(symbol_prefix + request.name).compile({{Halide::OutputFileType::object, path}});
 }
 
 void generate_all(const std::string& library, const std::string& folder, const std::string& cpu,
@@ -87,9 +113,9 @@ void generate_all(const std::string& library, const std::string& folder, const s
   if (texts.empty()) texts = Halide::Internal::GeneratorRegistry::enumerate();
   if (texts.empty()) throw std::runtime_error("it registers no generators");
   std::ofstream names(folder + "/names");
-  for (const std::string& text : texts) {
-    const Request request = parse_request(text);
-    generate(request, make_target(cpu), folder);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const Request request = parse_request(texts[i]);
+    generate(request, make_target(cpu), folder + "/" + std::to_string(i) + ".o");
     names << request.name << "\n";
   }
   if (!names.flush()) throw std::runtime_error("cannot write to '" + folder + "'");
