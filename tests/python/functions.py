@@ -3,6 +3,7 @@ read, and they run from Python, the command line, pipelines and TensorFlow.
 
 Covers: bindings/python/intarsia/ functions.py
 src/compile/ export_functions.cc
+src/measure/ choose_functions.cc
 src/api/ export_api.cc
 backends/halide/emit/ error_glue.c glue_object.cc
 backends/halide/functions/ function_compiler.cc generate_objects.cc infer_sizes.cc bounds_query.cc
