@@ -52,7 +52,7 @@ def export_functions(
     Raises Error if a function uses what programs do not have (a GPU, extern stages in other libraries), or
     the sizes of its outputs do not follow from those of its inputs.
     """
-    import halide as hl
+    import halide as hl  # type: ignore[import-untyped]
 
     options = read_options(locals())
     target = _target(hl, cpu)

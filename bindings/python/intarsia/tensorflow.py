@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
+import tensorflow as tf  # type: ignore[import-untyped]
 
 from .errors import InvalidArgumentError, NotFoundError
 from .program import Argument, Program, load
@@ -148,7 +148,7 @@ class Function:
         self.outputs = tuple(outputs)
         self.module = module
 
-    @tf.autograph.experimental.do_not_convert  # type: ignore[misc]
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def __call__(self, *args: Any, **named: Any) -> Any:
         made = self._call(self._tensors(args, named))
         return made if len(made) > 1 else next(iter(made.values()))
@@ -158,7 +158,9 @@ class Function:
         """A tf.function of the function's own shapes and dtypes, which returns a dict; traced once. For
         `tf.saved_model.save(module, folder, signatures={"serving_default": function.signature})`."""
 
-        @tf.function(input_signature=[_spec(argument) for argument in self.inputs], autograph=False)
+        @tf.function(  # type: ignore[untyped-decorator]
+            input_signature=[_spec(argument) for argument in self.inputs], autograph=False
+        )
         def run(*tensors: Any) -> dict[str, Any]:
             return self._call(tensors)
 
@@ -200,7 +202,7 @@ def _differentiable(function: Function, gradient: Function) -> Any:
             "inputs with the names of its own, and an output for each of its floating-point inputs"
         )
 
-    @tf.custom_gradient
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
     def run(*tensors: Any) -> tuple[list[Any], Any]:
         def differentiate(*upstream: Any) -> list[Any]:
             given = dict(zip([*names, *upstream_names], [*tensors, *upstream], strict=True))
@@ -212,7 +214,7 @@ def _differentiable(function: Function, gradient: Function) -> Any:
     return run
 
 
-class Module(tf.Module):
+class Module(tf.Module):  # type: ignore[misc]
     """A compiled program whose functions are ops: `Module("x.so")["addone"](a, b)`.
 
     `source`: the path of a program, which follows a SavedModel as an asset when an object that has this
