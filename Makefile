@@ -29,7 +29,7 @@ models: setup
 # The command, its libraries and the Python package, without tests and benchmarks.
 program: configure
 	@echo "build: compiling the program; about 4 minutes on two cores (V=1 shows each step)"
-	@cmake --build --preset release --target intarsia_cli _intarsia $(NINJA_FLAGS)
+	@cmake --build --preset release --target intarsia_cli _intarsia tensorflow_op $(NINJA_FLAGS)
 
 demo-models: setup
 	@scripts/demo_models.sh
