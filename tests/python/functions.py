@@ -251,6 +251,21 @@ def test_the_command_line_runs_them(program, tmp_path):
     )
     assert ran.returncode == 0, ran.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "up.npy"), image.repeat(2, 0).repeat(2, 1))
+    for size in (1, 7, 10**6):
+        np.save(tmp_path / "a.npy", np.arange(size, dtype="float32"))
+        command = [
+            CLI,
+            "run",
+            program.path,
+            "--function",
+            "addone",
+            "-i",
+            f"a={tmp_path}/a.npy",
+            "-o",
+            tmp_path,
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+        np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), np.arange(1, size + 1, dtype="float32"))
     explained = subprocess.run([CLI, "explain", program.path], capture_output=True, text=True)
     assert explained.returncode == 0 and "a user's function" in explained.stdout, explained.stderr
 
@@ -261,10 +276,11 @@ def test_a_pipeline_runs_them(program):
     builder.add("second", program, function="shifted")
     builder.connect("first.b", "second.a")
     with builder.start() as pipeline:
-        a = np.arange(10, dtype="float32")
-        pipeline.push({"a": a})
-        made = pipeline.pop()
-    np.testing.assert_array_equal(made.outputs["shifted"], (a + 1)[:-2] + (a + 1)[2:])
+        for size in (7, 10, 10**6):
+            a = np.arange(size, dtype="float32")
+            pipeline.push({"a": a})
+            made = pipeline.pop().outputs["shifted"]
+            np.testing.assert_array_equal(made, (a + 1)[:-2] + (a + 1)[2:])
 
 
 def test_tensorflow_runs_them(program):
