@@ -164,16 +164,10 @@ def test_outputs_beyond_memory(tmp_path):
 
 
 AT_EXIT = """
-import atexit, sys, threading, tensorflow as tf
+import atexit, sys, tensorflow as tf
 lib = tf.load_op_library(sys.argv[2])
 run = lambda: lib.intarsia(artifact=sys.argv[1], inputs=[tf.zeros(2)], Tout=[tf.float32])[0].numpy().tolist()
 atexit.register(lambda: print(run()))
-
-def forever():
-    while True:
-        run()
-
-threading.Thread(target=forever, daemon=True).start()
 run()
 """
 
