@@ -54,7 +54,7 @@ void TF_RegisterKernelBuilder(const char* name, TF_KernelBuilder*, TF_Status*); 
 TF_StringView TF_OpKernelConstruction_GetName(TF_OpKernelConstruction*);
 void TF_OpKernelConstruction_GetAttrInt64(TF_OpKernelConstruction*, const char* attribute, int64_t*,
                                           TF_Status*);
-/// Sets list_size to -1 for what is no list, and total_size to the bytes of all strings together.
+/// Sets list_size to -1 unless the attribute is a list, and total_size to the bytes of all strings together.
 void TF_OpKernelConstruction_GetAttrSize(TF_OpKernelConstruction*, const char* attribute, int32_t* list_size,
                                          int32_t* total_size, TF_Status*);
 void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction*, const char* attribute, char* text,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -47,7 +46,7 @@ Status check_tuned_sizes(const CompileRequest& request, const fbs::ProgramT& pro
 }
 
 Status check_names(std::span<const FunctionObject> functions) {
-  if (functions.empty()) return fail("there are no functions to export");
+  if (functions.empty()) return fail("got no function to export, want at least one");
   std::set<std::string> seen;
   for (const FunctionObject& function : functions) {
     const bool is_name = !function.name.empty() && std::ranges::all_of(function.name, [](unsigned char c) {

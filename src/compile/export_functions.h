@@ -9,9 +9,6 @@
 
 namespace intarsia {
 
-/// Beginning of the symbols of a user's function, before its name.
-inline constexpr std::string_view user_function_prefix = "intarsia_function_";
-
 /// Links the objects and writes a program with a function for each, all or nothing. Of the request, its
 /// program, threads and sizes to be fastest at count; other open sizes are taken as usual ones. Errors name
 /// the function: two have one name, an object lacks its symbols, its sizes cannot be told, or it was compiled

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/code/loaded_code.h"
@@ -11,6 +12,9 @@
 #include "base/result.h"
 
 namespace intarsia {
+
+/// Beginning of the symbols of a user's function, before its name.
+inline constexpr std::string_view user_function_prefix = "intarsia_function_";
 
 /// Input or output of a user's function.
 struct FunctionArgumentInfo {

@@ -478,7 +478,7 @@ def test_what_cannot_be_exported_is_one_clear_error(tmp_path):
     diagonal = func("d", [x, y], source()[x + y])
     flipped = func("f", [x], source()[100 - x])
     nothing = func("n", [x], hl.f32(x))
-    refuse({}, path, "there are no functions")
+    refuse({}, path, "got no function to export, want at least one")
     refuse({"a-b": addone()}, path, "want a name of letters")
     refuse({"f": 3}, path, "function 'f' is a int, want a halide.Func", intarsia.InvalidArgumentError)
     refuse({"f": hl.Func("empty")}, path, "function 'f': Halide: ", intarsia.InvalidArgumentError)

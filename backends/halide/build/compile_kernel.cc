@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/level_features.h"
 #include "backends/halide/build/load_from_output.h"
 #include "backends/halide/build/name_tasks.h"
 #include "backends/halide/build/plain_comparisons.h"
@@ -22,10 +23,8 @@ using Halide::Target;
 
 Target make_target(const Kernel& kernel, bool checks) {
   const Isa& isa = kernel.isa;
-  std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
-  if (isa.level != "x86-64-v2")
-    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
-  if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  std::vector<Target::Feature> features = features_of_level(isa.level);
+  features.push_back(Target::UserContext);
   if (isa.device == KernelDevice::cuda)
     features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
   else if (isa.is_offloaded())

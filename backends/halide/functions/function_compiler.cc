@@ -58,7 +58,7 @@ Result<UserFunction> describe(const LoadedCode& code, const std::string& symbol)
     (about.kind == ArgumentKind::output_buffer ? made.outputs : made.inputs)
         .push_back({std::move(sized.name), *dtype, std::move(sized.shape)});
   }
-  for (NamedSize& size : sizes.open) made.open_sizes.push_back({std::move(size.name), size.min});
+  made.open_sizes = std::move(sizes.open);
   made.blob = pack_table<function::Plan>(plan);
   return made;
 }

@@ -59,15 +59,14 @@ class SizeInference {
     return function_.arguments()[argument].kind == ArgumentKind::output_buffer;
   }
 
-  /// Asks with the open axes of outputs as usual, but for the one that is given, and all axes of inputs of
-  /// one size.
-  Result<Intervals> ask(int64_t input_size, std::optional<size_t> changed = {},
-                        int64_t changed_size = 0) const {
+  /// Asks with the open axes of outputs as usual, but for one that is doubled if it is given, and all axes of
+  /// inputs of one size.
+  Result<Intervals> ask(int64_t input_size, std::optional<size_t> longer = {}) const {
     Intervals given = given_;
     for (const Axis& input : inputs_) input.of(given) = {0, input_size};
-    if (changed) outputs_[*changed].of(given).extent = changed_size;
+    if (longer) outputs_[*longer].of(given).extent = doubled;
     for (const auto& [axis, same] : equal_outputs_) {
-      if (changed == same) axis.of(given).extent = changed_size;
+      if (longer == same) axis.of(given).extent = doubled;
     }
     return function_.query(given);
   }
@@ -98,9 +97,9 @@ class SizeInference {
       const Axis& axis = outputs_[output];
       std::optional<size_t> same;
       for (size_t leader = 0; leader < output && !same; ++leader) {
-        if (axis.of(TRY(ask(ample, leader, doubled))).extent == doubled) same = leader;
+        if (axis.of(TRY(ask(ample, leader))).extent == doubled) same = leader;
       }
-      if (same && axis.of(TRY(ask(ample, output, doubled))).extent == usual) {
+      if (same && axis.of(TRY(ask(ample, output))).extent == usual) {
         equal_outputs_.emplace_back(axis, *same);
       } else {
         leaders.push_back(axis);
@@ -134,7 +133,7 @@ class SizeInference {
     std::vector<size_t> followed;
     std::vector<Interval> after;
     for (size_t output = 0; output < outputs_.size(); ++output) {
-      const Interval then = input.of(TRY(ask(ample, output, doubled)));
+      const Interval then = input.of(TRY(ask(ample, output)));
       if (then == now) continue;
       followed.push_back(output);
       after.push_back(then);
@@ -231,7 +230,7 @@ class SizeInference {
   Status check(const InferredSizes& sizes) const {
     for (int64_t round = 0; round < 4; ++round) {
       std::map<std::string, Dim> numbers;
-      for (const NamedSize& size : sizes.open)
+      for (const FunctionSize& size : sizes.open)
         numbers.emplace(size.name,
                         Dim(size.min + 64 + 31 * round + 17 * static_cast<int64_t>(numbers.size())));
       Intervals given = given_;
@@ -282,7 +281,7 @@ class SizeInference {
   std::vector<Reading> readings_;                       // by axis of inputs
   std::vector<std::string> names_;                      // of axes of inputs; empty where their size follows
   std::vector<Dim> sizes_;                              // by open axis of outputs
-  std::vector<NamedSize> open_;
+  std::vector<FunctionSize> open_;
 };
 
 }  // namespace

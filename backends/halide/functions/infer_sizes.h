@@ -6,6 +6,7 @@
 
 #include "backends/halide/functions/bounds_query.h"
 #include "base/dim.h"
+#include "target/function_compiler.h"
 
 namespace intarsia::halide {
 
@@ -16,15 +17,9 @@ struct SizedArgument {
   std::vector<int32_t> mins;  // first coordinates
 };
 
-/// Size of an input that is open until a run.
-struct NamedSize {
-  std::string name;  // "x_0": axis 0 of the input x
-  int64_t min = 0;
-};
-
 struct InferredSizes {
   std::vector<SizedArgument> arguments;  // as the function's
-  std::vector<NamedSize> open;
+  std::vector<FunctionSize> open;        // "x_0": axis 0 of the input x
 };
 
 /// Infers the sizes. An input's axis is as long as what the function reads along it, which grows with one

@@ -14,19 +14,17 @@
 #include <string>
 #include <vector>
 
+#include "backends/halide/build/level_features.h"
 #include "base/code/worker_process.h"
+#include "target/function_compiler.h"
 
 namespace {
 
 using Halide::Target;
 
-constexpr const char* symbol_prefix = "intarsia_function_";
-
 Target make_target(const std::string& cpu) {
-  std::vector<Target::Feature> features{Target::SSE41, Target::UserContext, Target::NoRuntime};
-  if (cpu != "x86-64-v2")
-    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
-  if (cpu == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  std::vector<Target::Feature> features = intarsia::halide::features_of_level(cpu);
+  features.insert(features.end(), {Target::UserContext, Target::NoRuntime});
   return Target(Target::Linux, Target::X86, 64, features);
 }
 
@@ -103,7 +101,8 @@ void generate(Request request, const Target& target, const std::string& path) {
     throw std::runtime_error("no generator '" + request.name + "'; the library registers: " +
                              join(Halide::Internal::GeneratorRegistry::enumerate()));
   for (const auto& [name, value] : request.parameters) generator->set_generatorparam_value(name, value);
-  generator->build_module(symbol_prefix + request.name).compile({{Halide::OutputFileType::object, path}});
+  generator->build_module(std::string(intarsia::user_function_prefix) + request.name)
+      .compile({{Halide::OutputFileType::object, path}});
 }
 
 void generate_all(const std::string& library, const std::string& folder, const std::string& cpu,

@@ -6,6 +6,7 @@
 #include "backends/halide/abi/argument_buffers.h"
 #include "backends/halide/abi/function_plan_generated.h"
 #include "backends/halide/runtime/kernel_runtime.h"
+#include "backends/halide/runtime/plan_parts.h"
 #include "base/flat_buffer.h"
 
 namespace intarsia::halide {
@@ -74,10 +75,6 @@ class FunctionExecutable : public Executable {
   size_t inputs_ = 0, outputs_ = 0;
 };
 
-Error damaged() {
-  return {"halide: the region's plan is damaged; export the function again", ErrorKind::corrupt};
-}
-
 template <typename Function>
 Result<Function> find_code(const LoadContext& context, const std::string& symbol) {
   void* const address = context.symbol ? context.symbol(symbol) : nullptr;
@@ -89,11 +86,10 @@ Result<Function> find_code(const LoadContext& context, const std::string& symbol
 Result<PlannedArgument> read_argument(const function::Argument& from, const FunctionArgument& about) {
   const std::optional<DType> dtype = dtype_of(about.type);
   const bool is_scalar = about.kind == ArgumentKind::scalar_input;
-  if (!dtype || about.dimensions < 0 || (is_scalar && about.dimensions != 0))
-    return tl::unexpected(damaged());
+  if (!dtype || about.dimensions < 0 || (is_scalar && about.dimensions != 0)) return damaged_plan();
   PlannedArgument to{about.kind, about.type, *dtype, static_cast<size_t>(about.dimensions), 0, {}};
   if (from.mins() != nullptr) to.mins.assign(from.mins()->begin(), from.mins()->end());
-  if (!to.mins.empty() && to.mins.size() != to.rank) return tl::unexpected(damaged());
+  if (!to.mins.empty() && to.mins.size() != to.rank) return damaged_plan();
   return to;
 }
 
@@ -101,15 +97,14 @@ Result<PlannedArgument> read_argument(const function::Argument& from, const Func
 
 Result<std::unique_ptr<Executable>> load_function(const LoadContext& context) {
   const auto* plan = find_table<function::Plan>(context.blob);
-  if (plan == nullptr || plan->symbol() == nullptr || plan->arguments() == nullptr)
-    return tl::unexpected(damaged());
+  if (plan == nullptr || plan->symbol() == nullptr || plan->arguments() == nullptr) return damaged_plan();
   const std::string symbol = plan->symbol()->str();
   const FunctionMetadata& about = *TRY(find_code<MetadataFunction>(context, symbol + "_metadata"))();
   const auto code = TRY(find_code<FunctionCode>(context, symbol + "_argv"));
   const auto count = static_cast<int64_t>(plan->arguments()->size());
   if (about.version != function_metadata_version || about.argument_count != count + 1 ||
       about.argument_count > max_function_arguments || about.arguments[0].name != user_context_name)
-    return tl::unexpected(damaged());
+    return damaged_plan();
   std::vector<PlannedArgument> arguments;
   size_t inputs = 0, outputs = 0, dimensions = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -118,7 +113,7 @@ Result<std::unique_ptr<Executable>> load_function(const LoadContext& context) {
     arguments.back().number = is_output ? outputs++ : inputs++;
     dimensions += arguments.back().rank;
   }
-  if (dimensions > max_function_dimensions) return tl::unexpected(damaged());
+  if (dimensions > max_function_dimensions) return damaged_plan();
   return std::make_unique<FunctionExecutable>(code, std::move(arguments));
 }
 
