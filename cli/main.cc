@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   add_bench_command(app);
   add_explain_command(app);
   add_split_command(app);
+  add_rewrite_command(app);
   add_devices_command(app);
   add_shell_commands(app);
   for (CLI::App* command : app.get_subcommands({}))

@@ -2,11 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <memory>
 #include <string_view>
 
 #include "backends/onnxruntime/opened_model.h"
 #include "backends/openvino/opened_model.h"
+#include "backends/tensorflow/library.h"
 #include "base/core_set.h"
 #include "registry/tensorflow_model.h"
 
@@ -102,6 +104,18 @@ Result<OpenPeer> open_peer(const PeerRequest& request) {
       return with_context(peer.open(request), "{} in {}", request.model_path, peer.name);
   }
   return fail("no runtime '{}' to compare with; want onnxruntime, openvino or tensorflow", request.runtime);
+}
+
+Result<std::string> find_program_operator() {
+  const tf::Library* library = TRY(tf::Library::get());
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(library->path()).parent_path().parent_path() / "tensorflow-plugins";
+  const fs::path path = folder / "libintarsia_tensorflow.so";
+  std::error_code error;
+  if (!fs::exists(path, error))
+    return fail(ErrorKind::not_found, "there is no '{}': install the package intarsia beside this TensorFlow",
+                path.string());
+  return path.string();
 }
 
 }  // namespace intarsia

@@ -23,6 +23,7 @@ LAYERS = {
     "plan": ["graph", "target"],
     "program": ["base"],
     "compile": ["import", "onnx", "passes", "plan", "program"],
+    "rewrite": ["compile"],
     "report": ["compile"],
     "plugin": ["base"],
     "device": ["base", "plugin"],
@@ -30,7 +31,7 @@ LAYERS = {
     "runtime": ["program", "device"],
     "pipeline": ["runtime"],
     "measure": ["compile", "runtime", "target"],
-    "api": ["report", "measure", "pipeline", "include"],
+    "api": ["report", "rewrite", "measure", "pipeline", "include"],
     "registry": ["api", "backends"],
 }
 

@@ -10,5 +10,6 @@ void add_check_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_split_command(CLI::App& app);
+void add_rewrite_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_shell_commands(CLI::App& app);  // completion and manual

@@ -161,6 +161,22 @@ INTARSIA_EXPORT intarsia_error* intarsia_split(const intarsia_compile_request* r
                                                const char* const* cuts, size_t cut_count, const char* folder,
                                                char** json);
 
+typedef struct intarsia_rewrite_request {
+  size_t struct_size;
+  const intarsia_compile_request* compile; /* the model and how to compile it; its other paths are ignored */
+  const char* output;                      /* folder that is made */
+  int32_t force;                           /* whether (not 0) an older SavedModel there is replaced */
+} intarsia_rewrite_request;
+
+/* Rewrites a SavedModel so that nodes of the operator Intarsia (docs/tensorflow_op.md) compute the parts that
+ * a program computes faster than TensorFlow; all else stays (docs/rewrite.md). The program is an asset of the
+ * new SavedModel, which appears whole or not at all. Where nothing is faster in TensorFlow, it is a copy.
+ * *report (may be NULL) becomes the object of `intarsia rewrite --json`, which the caller frees with
+ * intarsia_text_release. Errors: the model is not a SavedModel, is damaged, is rewritten already, or lacks a
+ * signature of the request; TensorFlow is not here, or lacks an operator of the model; `output` exists, or
+ * cannot be written. */
+INTARSIA_EXPORT intarsia_error* intarsia_rewrite(const intarsia_rewrite_request* request, char** report);
+
 typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */

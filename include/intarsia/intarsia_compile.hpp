@@ -252,6 +252,18 @@ class Compiler {
     return take(json);
   }
 
+  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite); with `force` in place of an older
+  /// one. Returns the object of `intarsia rewrite --json`.
+  std::string rewrite(const std::string& model, const std::string& output, bool force = false,
+                      const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder compile(model, none, options);
+    const intarsia_rewrite_request request{sizeof(request), compile.get(), output.c_str(), force};
+    char* report = nullptr;
+    detail::check(rewrite_(&request, &report));
+    return take(report);
+  }
+
   /// Writes a program of functions that Halide compiled: pairs of a name and the bytes of an object file
   /// (intarsia_export_functions).
   void export_functions(const std::vector<std::pair<std::string, std::string>>& functions,
@@ -334,6 +346,7 @@ class Compiler {
     find(library, "intarsia_explain_all", explain_all_);
     find(library, "intarsia_annotate", annotate_);
     find(library, "intarsia_split", split_);
+    find(library, "intarsia_rewrite", rewrite_);
     find(library, "intarsia_export_functions", export_functions_);
     find(library, "intarsia_export_generators", export_generators_);
     find(library, "intarsia_check", check_);
@@ -403,6 +416,7 @@ class Compiler {
   decltype(&intarsia_explain_all) explain_all_ = nullptr;
   decltype(&intarsia_annotate) annotate_ = nullptr;
   decltype(&intarsia_split) split_ = nullptr;
+  decltype(&intarsia_rewrite) rewrite_ = nullptr;
   decltype(&intarsia_export_functions) export_functions_ = nullptr;
   decltype(&intarsia_export_generators) export_generators_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;

@@ -8,6 +8,7 @@
 #include "api/external_tensor.h"
 #include "api/give_text.h"
 #include "api/handles.h"
+#include "api/make_services.h"
 #include "api/oracles.h"
 #include "api/read_request.h"
 #include "api/run_backends.h"
@@ -21,53 +22,12 @@
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/bisect_model.h"
 #include "measure/check_model.h"
-#include "measure/peak.h"
-#include "measure/probe.h"
-#include "measure/time_device_kernels.h"
-#include "measure/time_kernels.h"
-#include "measure/time_link.h"
-#include "measure/time_programs.h"
 #include "program/read_program.h"
 #include "report/report.h"
 #include "target/absent_target.h"
 
 namespace intarsia::api {
 namespace {
-
-/// Times kernels on `device`: "cpu", or one whose memory is not the host's.
-Result<std::vector<Timing>> time_kernels_on(const std::string& device, const KernelBatch& batch,
-                                            const RunBackend& backend, int threads,
-                                            const std::function<bool()>& is_cancelled) {
-  if (device == "cpu") return time_kernels(batch, backend, threads, is_cancelled);
-  const std::shared_ptr<Executor> executor = TRY(make_device(device));
-  return time_device_kernels(batch, backend, *executor, is_cancelled);
-}
-
-Result<CompileServices> make_services(const ReadRequest& read) {
-  CompileServices services = TRY(make_compile_services(read.request, read.kernels));
-  services.observer.progress = read.progress;
-  services.observer.print = read.print;
-  services.observer.is_cancelled = read.is_cancelled;
-  services.measuring.time_kernels = [is_cancelled = read.is_cancelled](
-                                        const std::string& backend, const KernelBatch& batch,
-                                        const std::string& device,
-                                        int threads) -> Result<std::vector<Timing>> {
-    for (const RunBackend& one : run_backends()) {
-      if (one.name == backend) return time_kernels_on(device, batch, one, threads, is_cancelled);
-    }
-    return fail("no usable backend '{}'", backend);
-  };
-  services.measuring.has_device = [](const std::string& device) { return make_device(device).has_value(); };
-  services.measuring.probe = measure_probe;
-  services.measuring.peak = measure_peak;
-  services.measuring.time_link = time_link;
-  services.devices.features = device_features;
-  services.devices.count_queues = count_queues;
-  services.measuring.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
-    return time_programs(std::move(programs), run_backends(), options);
-  };
-  return services;
-}
 
 /// Checks that the files to write do not replace what they are made from, and can be written.
 Status check_outputs(const ReadRequest& read) {

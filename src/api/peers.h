@@ -33,4 +33,8 @@ struct OpenPeer {
 /// with the configuration "throughput", for as many runs at once as the process has cores for.
 Result<OpenPeer> open_peer(const PeerRequest& request);
 
+/// Returns the path of the library with TensorFlow's operator for programs (bindings/tensorflow), which lies
+/// beside TensorFlow. Error: there is none.
+Result<std::string> find_program_operator();
+
 }  // namespace intarsia

@@ -21,9 +21,6 @@ namespace {
 /// Rough shares of a compile's time.
 constexpr double importing_takes = 0.75, planning_takes = 0.5, regions_take = 15, emitting_takes = 0.5;
 
-Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunction& imported,
-                                          Progress regions);
-Status emit_program(PassRunner& passes, CompileResult& result);
 size_t passes_of_an_import();
 size_t passes_until_a_plan();
 
@@ -56,8 +53,11 @@ namespace {
 
 std::string print_model(const FunctionImport& import) { return print_graph(import.graph()); }
 
-constexpr Pass<FunctionImport> import_passes[] = {
+constexpr Pass<FunctionImport> reading_passes[] = {
     {"import", read_graph, nullptr, print_model},
+};
+
+constexpr Pass<FunctionImport> typing_passes[] = {
     {"bind_shapes", bind_sizes, nullptr, print_model},
     // From here on every size is a number, follows from an open one, or depends on data and is unknown.
     {"infer_types", type_values, nullptr, print_model},
@@ -73,11 +73,19 @@ Result<std::vector<ImportedFunction>> import_functions(PassRunner& passes) {
   std::vector<ImportedFunction> functions;
   for (const std::string& signature : TRY(choose_signatures(passes.request()))) {
     FunctionImport import = TRY(start_import(passes.request(), passes.services(), signature));
-    TRY(passes.run(import_passes, import));
+    TRY(passes.run(reading_passes, import));
+    TRY(passes.run(typing_passes, import));
     functions.push_back(finish_import(std::move(import)));
   }
   TRY(check_shapes(functions, passes.request()));
   return functions;
+}
+
+Result<ImportedFunction> import_graph(PassRunner& passes, const std::string& name, Graph graph) {
+  FunctionImport import = TRY(start_import(passes.request(), passes.services(), name));
+  import.problem.graph = std::move(graph);
+  TRY(passes.run(typing_passes, import));
+  return finish_import(std::move(import));
 }
 
 namespace {
@@ -184,10 +192,6 @@ Result<CompiledFunction> compile_plan(PassRunner& passes, PlannedFunction planne
   return std::move(compilation.function);
 }
 
-namespace {
-
-/// Plans and compiles the function, and does so again without the regions that plug-ins refused while they
-/// refuse more, and finally without any plug-in.
 Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunction& imported,
                                           Progress regions) {
   constexpr int most_rounds = 6;
@@ -214,19 +218,22 @@ Status emit_program(PassRunner& passes, CompileResult& result) {
   return {};
 }
 
+namespace {
+
 template <typename State, size_t count>
 void add_names(const Pass<State> (&passes)[count], std::vector<std::string>& names) {
   for (const Pass<State>& pass : passes) names.emplace_back(pass.name);
 }
 
-size_t passes_of_an_import() { return std::size(import_passes); }
+size_t passes_of_an_import() { return std::size(reading_passes) + std::size(typing_passes); }
 size_t passes_until_a_plan() { return std::size(placement_passes) + std::size(partition_passes); }
 
 }  // namespace
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
-  add_names(import_passes, names);
+  add_names(reading_passes, names);
+  add_names(typing_passes, names);
   add_names(placement_passes, names);
   add_names(partition_passes, names);
   add_names(choice_passes, names);

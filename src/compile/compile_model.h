@@ -27,6 +27,9 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Compile
 /// not fit.
 Result<std::vector<ImportedFunction>> import_functions(PassRunner& passes);
 
+/// Gives every value of a graph a type likewise; the function gets this name.
+Result<ImportedFunction> import_graph(PassRunner& passes, const std::string& name, Graph graph);
+
 /// Plans the function as the request, the model and the order of the backends place it; no times are
 /// compared.
 Result<PlannedFunction> place_function(PassRunner& passes, const ImportedFunction& imported);
@@ -41,5 +44,13 @@ Result<PlannedFunction> plan_function(PassRunner& passes, const ImportedFunction
 
 /// Compiles the regions of the plan and of its alternatives; those that do not compile are left out.
 Result<CompiledFunction> compile_plan(PassRunner& passes, PlannedFunction planned, RegionCompiler& compiler);
+
+/// Plans and compiles the function, and does so again without the regions that plug-ins refused while they
+/// refuse more, and finally without any plug-in. `regions` shows how far it is.
+Result<CompiledFunction> compile_function(PassRunner& passes, const ImportedFunction& imported,
+                                          Progress regions);
+
+/// Writes the program of all functions of the result, and adds its sizes.
+Status emit_program(PassRunner& passes, CompileResult& result);
 
 }  // namespace intarsia

@@ -17,49 +17,12 @@
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/dtypes.h"
+#include "tensorflow/guarded.h"
 
 namespace intarsia {
 namespace {
 
 using namespace tensorflow;
-
-/// Runs `read`, whose readers throw on damaged bytes.
-template <typename Read>
-auto guarded(const char* what, Read read) -> decltype(read()) {
-  try {
-    return read();
-  } catch (const protozero::exception& error) {
-    return fail("is not a valid {}: damaged protobuf ({})", what, error.what());
-  } catch (const std::length_error& error) {
-    return fail("{}", error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorKind::out_of_memory, "does not fit in memory");
-  }
-}
-
-/// Returns the type of a boundary tensor. Unknown sizes get their own names: "image_dim0".
-Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
-                                std::optional<SymbolicShape> shape) {
-  ValueType type;
-  type.dtype = dtype_of(data_type);
-  if (type.dtype == DType::undefined)
-    return fail(ErrorKind::unsupported, "'{}' is of TensorFlow's type {}, which no program takes", name,
-                data_type);
-  type.shape = std::move(shape);
-  for (size_t axis = 0; type.shape && axis < type.shape->size(); ++axis) {
-    Dim& dim = (*type.shape)[axis];
-    if (!dim.is_number()) dim = Dim::named(fmt::format("{}_dim{}", name, axis));
-  }
-  return type;
-}
-
-Result<Graph> finish(Graph graph) {
-  graph.opsets = {{"tensorflow", 1}};
-  TRY(sort_nodes(graph));
-  if (TRY(recognize_recurrence(graph))) TRY(sort_nodes(graph));
-  TRY(verify_graph(graph));
-  return graph;
-}
 
 /// Checks for nodes without useful results, most of which exist for their effects.
 bool gives_nothing(const std::string& op) {
@@ -95,22 +58,11 @@ Result<ModelBoundary> find_boundary(const GraphDef& graph) {
 Result<Graph> import_graph_bytes(std::string_view bytes, const TensorFlowSource& source) {
   const GraphDef graph = TRY(read_graph(bytes));
   const ModelBoundary boundary = TRY(find_boundary(graph));
-  return finish(TRY(flatten_graph(graph, boundary.inputs, boundary.outputs, source, {})));
+  return import_nodes(graph, boundary.inputs, boundary.outputs, source, {});
 }
 
 std::string saved_model_file(const std::string& folder) {
   return (std::filesystem::path(folder) / "saved_model.pb").string();
-}
-
-/// Returns the graph for serving.
-Result<MetaGraph> read_serving_graph(std::string_view bytes) {
-  std::vector<MetaGraph> graphs = read_saved_model(bytes);
-  for (MetaGraph& graph : graphs) {
-    if (std::ranges::find(graph.tags, "serve") != graph.tags.end()) return std::move(graph);
-  }
-  if (graphs.empty()) return fail("saved_model.pb holds no graph");
-  return fail(ErrorKind::unsupported, "has no graph with the tag 'serve', only '{}'",
-              fmt::join(graphs[0].tags, "', '"));
 }
 
 /// Returns the signatures for users, not those for TensorFlow itself.
@@ -164,23 +116,63 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
   const std::string name = TRY(choose_signature(meta, wanted));
   const ModelBoundary boundary = TRY(signature_boundary(meta, name));
   const GraphDef graph = TRY(read_graph(meta.graph));
+  const ReadSaved read_saved = TRY(make_saved_reader(meta, graph, source, folder));
+  Graph flat = TRY(with_context(import_nodes(graph, boundary.inputs, boundary.outputs, source, read_saved),
+                                "signature '{}'", name));
+  flat.name = name;
+  return flat;
+}
+
+}  // namespace
+
+Result<MetaGraph> read_serving_graph(std::string_view bytes) {
+  std::vector<MetaGraph> graphs = read_saved_model(bytes);
+  for (MetaGraph& graph : graphs) {
+    if (std::ranges::find(graph.tags, "serve") != graph.tags.end()) return std::move(graph);
+  }
+  if (graphs.empty()) return fail("saved_model.pb holds no graph");
+  return fail(ErrorKind::unsupported, "has no graph with the tag 'serve', only '{}'",
+              fmt::join(graphs[0].tags, "', '"));
+}
+
+Result<Graph> import_nodes(const GraphDef& graph, const std::vector<BoundaryTensor>& inputs,
+                           const std::vector<BoundaryTensor>& outputs, const TensorFlowSource& source,
+                           const ReadSaved& read_saved) {
+  Graph flat = TRY(flatten_graph(graph, inputs, outputs, source, read_saved));
+  flat.opsets = {{"tensorflow", 1}};
+  TRY(sort_nodes(flat));
+  if (TRY(recognize_recurrence(flat))) TRY(sort_nodes(flat));
+  TRY(verify_graph(flat));
+  return flat;
+}
+
+Result<ReadSaved> make_saved_reader(const MetaGraph& meta, const GraphDef& graph,
+                                    const TensorFlowSource& source, const std::string& folder) {
   if (!source.read_saved_model)
     return fail(ErrorKind::unsupported, "its variables are read by TensorFlow, which must not be used here");
-  const ReadSaved read_saved = [&](const std::vector<std::string>& variables,
-                                   const std::vector<SavedTable>& tables) {
+  return [&](const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
     SavedModelFiles files{folder, meta.tags, find_unrestored_variables(meta, graph)};
     std::erase_if(files.unrestored, [&](const SavedVariable& one) {
       return std::ranges::find(variables, one.handle.name) == variables.end();
     });
     return source.read_saved_model(files, variables, tables);
   };
-  Graph flat = TRY(with_context(flatten_graph(graph, boundary.inputs, boundary.outputs, source, read_saved),
-                                "signature '{}'", name));
-  flat.name = name;
-  return finish(std::move(flat));
 }
 
-}  // namespace
+Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
+                                std::optional<SymbolicShape> shape) {
+  ValueType type;
+  type.dtype = dtype_of(data_type);
+  if (type.dtype == DType::undefined)
+    return fail(ErrorKind::unsupported, "'{}' is of TensorFlow's type {}, which no program takes", name,
+                data_type);
+  type.shape = std::move(shape);
+  for (size_t axis = 0; type.shape && axis < type.shape->size(); ++axis) {
+    Dim& dim = (*type.shape)[axis];
+    if (!dim.is_number()) dim = Dim::named(fmt::format("{}_dim{}", name, axis));
+  }
+  return type;
+}
 
 Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSource& source) {
   return guarded("GraphDef", [&] { return import_graph_bytes(bytes, source); });

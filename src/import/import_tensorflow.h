@@ -33,6 +33,22 @@ Result<Graph> import_saved_model(const std::string& folder, const std::string& s
 Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
                                        const TensorFlowSource& source, const std::string& folder);
 
+/// Imports the nodes that the outputs need, as the functions above do.
+Result<Graph> import_nodes(const tensorflow::GraphDef& graph, const std::vector<BoundaryTensor>& inputs,
+                           const std::vector<BoundaryTensor>& outputs, const TensorFlowSource& source,
+                           const ReadSaved& read_saved);
+
+/// Returns the type of an input of this DataType. Unknown sizes get their own names: "image_dim0".
+Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
+                                std::optional<SymbolicShape> shape);
+
+/// Returns the graph for serving of a saved_model.pb. Throws protozero::exception on malformed bytes.
+Result<tensorflow::MetaGraph> read_serving_graph(std::string_view bytes);
+
+/// Returns a reader of the model's variables and tables. Refers to its arguments, which outlive it.
+Result<ReadSaved> make_saved_reader(const tensorflow::MetaGraph& meta, const tensorflow::GraphDef& graph,
+                                    const TensorFlowSource& source, const std::string& folder);
+
 /// Boundary of a model under its users' and its graph's names; tags are those of a SavedModel's serving
 /// graph.
 struct ModelBoundary {

@@ -154,6 +154,14 @@ EncodedAttribute encode_shape(const std::optional<SymbolicShape>& shape) {
   return encode([&](pbf_writer& out) { out.add_message(attr_value::shape, write_shape(shape)); });
 }
 
+EncodedAttribute encode_shapes(const std::vector<std::optional<SymbolicShape>>& shapes) {
+  return encode([&](pbf_writer& out) {
+    pbf_writer list(out, attr_value::list);
+    for (const std::optional<SymbolicShape>& shape : shapes)
+      list.add_message(list_value::shape, write_shape(shape));
+  });
+}
+
 EncodedAttribute encode_function(const std::string& name) {
   return encode([&](pbf_writer& out) {
     pbf_writer function(out, attr_value::func);
@@ -210,6 +218,16 @@ std::optional<std::optional<SymbolicShape>> get_shape(const Attributes& attribut
   pbf_reader message = read_message(encoded_bytes(attributes, name));
   if (!message.next(attr_value::shape)) return std::nullopt;
   return read_shape(read_bytes(message));
+}
+
+std::vector<std::optional<SymbolicShape>> get_shapes(const Attributes& attributes, std::string_view name) {
+  std::vector<std::optional<SymbolicShape>> shapes;
+  pbf_reader message = read_message(encoded_bytes(attributes, name));
+  while (message.next(attr_value::list)) {
+    pbf_reader list = message.get_message();
+    while (list.next(list_value::shape)) shapes.push_back(read_shape(read_bytes(list)));
+  }
+  return shapes;
 }
 
 std::vector<std::string> get_functions(const AttributeValue& value) {

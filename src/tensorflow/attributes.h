@@ -21,6 +21,7 @@ EncodedAttribute encode_bool(bool value);
 EncodedAttribute encode_type(int32_t data_type);
 EncodedAttribute encode_types(const std::vector<int32_t>& data_types);
 EncodedAttribute encode_shape(const std::optional<SymbolicShape>& shape);
+EncodedAttribute encode_shapes(const std::vector<std::optional<SymbolicShape>>& shapes);
 EncodedAttribute encode_function(const std::string& name);
 
 /// Returns the attribute if it is there and of this kind, else the given default; get_type returns the number
@@ -31,6 +32,8 @@ DType get_dtype(const Attributes& attributes, std::string_view name, DType other
 std::vector<int32_t> get_types(const Attributes& attributes, std::string_view name);
 /// Returns the shape; nullopt if there is no such attribute, and an inner nullopt if the rank is unknown.
 std::optional<std::optional<SymbolicShape>> get_shape(const Attributes& attributes, std::string_view name);
+/// Returns the shapes of a list, nullopt for one of unknown rank; none if there is no such attribute.
+std::vector<std::optional<SymbolicShape>> get_shapes(const Attributes& attributes, std::string_view name);
 /// Returns the names of the functions that an attribute refers to: one, a list, or none.
 std::vector<std::string> get_functions(const AttributeValue& value);
 

@@ -43,7 +43,7 @@ namespace function_def {
 enum : uint32_t { signature = 1, node = 3, ret = 4, attr = 5, control_ret = 6, arg_attr = 7 };
 }
 namespace op_def {
-enum : uint32_t { name = 1, input_arg = 2, output_arg = 3 };
+enum : uint32_t { name = 1, input_arg = 2, output_arg = 3, is_stateful = 17, control_output = 20 };
 }
 namespace op_list {
 enum : uint32_t { op = 1 };
@@ -83,6 +83,7 @@ enum : uint32_t {
   meta_info = 1,
   graph_def = 2,
   saver_def = 3,
+  collection_def = 4,
   signature_def = 5,
   asset_file_def = 6,
   object_graph_def = 7
@@ -90,6 +91,12 @@ enum : uint32_t {
 }
 namespace meta_info {
 enum : uint32_t { tags = 4 };
+}
+namespace collection_def {
+enum : uint32_t { node_list = 1 };
+}
+namespace node_list {
+enum : uint32_t { value = 1 };
 }
 namespace saver_def {
 enum : uint32_t { restore_op_name = 3 };

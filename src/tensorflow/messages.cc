@@ -109,38 +109,15 @@ SignatureDef read_signature(std::string_view bytes) {
   return signature;
 }
 
-MetaGraph read_meta_graph(std::string_view bytes) {
-  MetaGraph meta;
-  pbf_reader message = read_message(bytes);
-  while (message.next()) {
-    if (message.tag() == meta_graph::graph_def) {
-      meta.graph = read_bytes(message);
-    } else if (message.tag() == meta_graph::signature_def) {
-      const auto [key, value] = read_entry(message.get_message());
-      meta.signatures[key] = read_signature(value);
-    } else if (message.tag() == meta_graph::object_graph_def) {
-      meta.object_graph = read_bytes(message);
-    } else if (message.tag() == meta_graph::saver_def) {
-      pbf_reader saver = message.get_message();
-      while (saver.next()) {
-        if (saver.tag() == saver_def::restore_op_name)
-          meta.restore_op = saver.get_string();
-        else
-          saver.skip();
-      }
-    } else if (message.tag() == meta_graph::meta_info) {
-      pbf_reader info = message.get_message();
-      while (info.next()) {
-        if (info.tag() == meta_info::tags)
-          meta.tags.push_back(info.get_string());
-        else
-          info.skip();
-      }
-    } else {
-      message.skip();
-    }
+/// Returns the only node that a collection of MetaGraphDef lists; empty if it lists another number of them.
+std::string read_node_collection(std::string_view collection) {
+  std::string name;
+  pbf_reader message = read_message(collection);
+  while (message.next(collection_def::node_list)) {
+    pbf_reader list = message.get_message();
+    while (list.next(node_list::value)) name = list.get_string();
   }
-  return meta;
+  return name;
 }
 
 Status read_library(pbf_reader message, GraphDef& graph) {
@@ -160,6 +137,7 @@ Status read_library(pbf_reader message, GraphDef& graph) {
 
 Result<NodeDef> read_node(std::string_view bytes) {
   NodeDef node;
+  node.bytes = bytes;
   std::vector<std::pair<std::string, std::string_view>> attributes;
   pbf_reader message = read_message(bytes);
   while (message.next()) {
@@ -247,6 +225,9 @@ OpDef read_op(std::string_view bytes) {
       case op_def::output_arg:
         op.outputs.push_back(read_argument(message.get_message()));
         break;
+      case op_def::is_stateful:
+        op.is_stateful = message.get_bool();
+        break;
       default:
         message.skip();
     }
@@ -266,6 +247,9 @@ Result<FunctionDef> read_function(std::string_view bytes) {
     } else if (message.tag() == function_def::ret) {
       const auto [name, from] = read_entry(message.get_message());
       function.returns[name] = from;
+    } else if (message.tag() == function_def::control_ret) {
+      const auto [name, node] = read_entry(message.get_message());
+      function.control_returns[name] = node;
     } else {
       message.skip();
     }
@@ -322,6 +306,43 @@ Result<std::string> write_function(const FunctionDef& function) {
   }
   for (const auto& [name, from] : function.returns) write_entry(out, function_def::ret, name, from);
   return bytes;
+}
+
+MetaGraph read_meta_graph(std::string_view bytes) {
+  MetaGraph meta;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() == meta_graph::graph_def) {
+      meta.graph = read_bytes(message);
+    } else if (message.tag() == meta_graph::signature_def) {
+      const auto [key, value] = read_entry(message.get_message());
+      meta.signatures[key] = read_signature(value);
+    } else if (message.tag() == meta_graph::object_graph_def) {
+      meta.object_graph = read_bytes(message);
+    } else if (message.tag() == meta_graph::saver_def) {
+      pbf_reader saver = message.get_message();
+      while (saver.next()) {
+        if (saver.tag() == saver_def::restore_op_name)
+          meta.restore_op = saver.get_string();
+        else
+          saver.skip();
+      }
+    } else if (message.tag() == meta_graph::collection_def) {
+      const auto [key, value] = read_entry(message.get_message());
+      if (key == "saved_model_main_op" || key == "legacy_init_op") meta.init_op = read_node_collection(value);
+    } else if (message.tag() == meta_graph::meta_info) {
+      pbf_reader info = message.get_message();
+      while (info.next()) {
+        if (info.tag() == meta_info::tags)
+          meta.tags.push_back(info.get_string());
+        else
+          info.skip();
+      }
+    } else {
+      message.skip();
+    }
+  }
+  return meta;
 }
 
 std::vector<MetaGraph> read_saved_model(std::string_view bytes) {

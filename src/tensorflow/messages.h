@@ -18,6 +18,7 @@ struct NodeDef {
   std::vector<std::string>
       inputs;  // "node:1"; in a function "node:output:1" or an argument; "^node" only orders
   Attributes attributes;
+  std::string_view bytes = {};  // the message it was read from; empty for a new node
 };
 
 /// An argument or result of an operator or function. Its type is a number, or the name of an attribute.
@@ -30,13 +31,16 @@ struct ArgDef {
 struct OpDef {
   std::string name;
   std::vector<ArgDef> inputs, outputs;
+  bool is_stateful = false;  // whether it does, or depends on, more than its inputs tell
 };
 
 struct FunctionDef {
   OpDef signature;
   std::vector<NodeDef> nodes;
   std::map<std::string, std::string> returns;  // result -> "node:output:0" or an argument
-  std::string_view bytes;                      // the message it was read from
+  /// Nodes that run even if no result needs them, by any name.
+  std::map<std::string, std::string> control_returns = {};
+  std::string_view bytes = {};  // the message it was read from
 };
 
 struct GraphDef {
@@ -61,6 +65,7 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::string_view graph;
   std::map<std::string, SignatureDef> signatures;
+  std::string init_op;            // node that runs when a session loads it, by the collections of old files
   std::string restore_op;         // node that sets the variables at the end of the session loader
   std::string_view object_graph;  // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
 };
@@ -77,6 +82,7 @@ Result<std::optional<FunctionDef>> find_function(std::string_view library, const
 /// hold.
 Result<std::string> write_function(const FunctionDef& function);
 OpDef read_op(std::string_view bytes);
+MetaGraph read_meta_graph(std::string_view bytes);
 std::vector<MetaGraph> read_saved_model(std::string_view bytes);
 
 /// Encodes the attributes of a node as AttrValue messages.

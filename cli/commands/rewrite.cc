@@ -1,0 +1,82 @@
+// intarsia rewrite
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/system/interrupt.h"
+#include "cli/text/print.h"
+#include "cli/text/progress.h"
+#include "cli/usage/compile_options.h"
+
+namespace {
+
+struct RewriteOptions {
+  std::string model, output;
+  bool force = false, json = false;
+  Verbosity verbosity = Verbosity::normal;
+  intarsia::CompileOptions compile;
+};
+
+void print_signature(const Json& signature) {
+  const std::string name = signature["name"];
+  if (!signature["not_timed"].is_null()) {
+    fmt::print("  {:<9} {}: not timed: {}\n", "signature", name, signature["not_timed"].get<std::string>());
+    return;
+  }
+  const double before = signature["before_ms"], after = signature["after_ms"];
+  fmt::print("  {:<9} {}: {:.3g} ms, was {:.3g} ms: {:.2f} times as fast\n", "signature", name, after, before,
+             before / after);
+}
+
+void print_report(const Json& report, const std::string& output) {
+  for (const Json& part : report["replaced"])
+    fmt::print("  {:<9} {}: {}, {} and {}\n", "replaced", part["function"].get<std::string>(),
+               count_of(part["nodes"], "node"), count_of(part["inputs"].size(), "input"),
+               count_of(part["outputs"].size(), "output"));
+  for (const Json& kept : report["kept"]) fmt::print("  {:<9} {}\n", "kept", kept.get<std::string>());
+  for (const Json& signature : report["signatures"]) print_signature(signature);
+  const Json& bytes = report["bytes"];
+  fmt::print("  {:<9} {}, was {}\n", "size", print_bytes(bytes["after"]), print_bytes(bytes["before"]));
+  fmt::print("{}: {} in {:.1f} s\n", output,
+             report["replaced"].empty() ? "a copy, as nothing is faster," : "written",
+             report["seconds"].get<double>());
+}
+
+void rewrite(RewriteOptions& options) {
+  auto display = std::make_unique<ProgressDisplay>(options.verbosity);
+  options.compile.progress = [&](const std::string& phase, int done, int total) {
+    display->show(phase, static_cast<double>(done) / total);
+  };
+  const InterruptGuard guard(options.compile);
+  const std::string text =
+      intarsia::Compiler::get().rewrite(options.model, options.output, options.force, options.compile);
+  display.reset();
+  if (options.json)
+    std::puts(text.c_str());
+  else if (options.verbosity != Verbosity::quiet)
+    print_report(Json::parse(text), options.output);
+}
+
+}  // namespace
+
+void add_rewrite_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("rewrite", "Let compiled parts run inside a SavedModel, which stays a SavedModel");
+  auto options = std::make_shared<RewriteOptions>();
+  command->add_option("model", options->model, "The SavedModel")->required()->type_name("MODEL");
+  command->add_option("output", options->output, "Where the new SavedModel is written")
+      ->required()
+      ->type_name("FOLDER");
+  command->add_flag("--force", options->force, "Replace an older SavedModel there");
+  add_compile_options(*command, options->compile);
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
+  command->footer(
+      "Example:\n"
+      "  intarsia rewrite served faster\n"
+      "  saved_model_cli show --dir faster --all");
+  command->callback([options] { rewrite(*options); });
+}

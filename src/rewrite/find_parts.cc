@@ -1,0 +1,119 @@
+#include "rewrite/find_parts.h"
+
+#include <algorithm>
+
+#include "plan/partition/is_work.h"
+#include "plan/partition/partition_graph.h"
+#include "tensorflow/dtypes.h"
+
+namespace intarsia {
+namespace {
+
+constexpr size_t few_nodes = 4;  // fewer, without work, are not worth the microsecond of a call
+
+enum Side : uint32_t { in_program = 0, in_tensorflow = 1 };
+
+bool is_in_tensorflow(const PlannedFunction& planned, const PlacedNode& node) {
+  return planned.problem->targets[node.target].backend->name() == "tensorflow";
+}
+
+/// Gives each size that is no number and no single symbol a symbol of its own, the same to equal ones.
+class SizeNames {
+ public:
+  Dim name(const Dim& size, const std::string& value, size_t axis) {
+    if (size.is_number() || size.symbol() != nullptr) return size;
+    for (const auto& [known, symbol] : named_)
+      if (provably_equal(known, size)) return symbol;
+    const Dim symbol = Dim::named(fmt::format("{}_dim{}", value, axis));
+    named_.emplace_back(size, symbol);
+    return symbol;
+  }
+
+ private:
+  std::vector<std::pair<Dim, Dim>> named_;
+};
+
+/// Leaves types to the inputs and constants alone.
+void forget_types(Graph& graph) {
+  SizeNames names;
+  for (Value& value : graph.values)
+    if (!value.constant && value.producer != no_node) value.type = {};
+  for (ValueId id : graph.inputs) {
+    Value& input = graph.value(id);
+    input.type.elements.reset();
+    for (size_t axis = 0; input.type.shape && axis < input.type.shape->size(); ++axis)
+      (*input.type.shape)[axis] = names.name((*input.type.shape)[axis], input.name, axis);
+  }
+  graph.open_sizes.clear();
+}
+
+std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> names;
+  for (ValueId value : values) names.push_back(graph.value(value).name);
+  return names;
+}
+
+bool pays(const Graph& graph, const std::vector<NodeId>& nodes) {
+  return nodes.size() >= few_nodes ||
+         std::ranges::any_of(nodes, [&](NodeId node) { return is_work(graph.node(node)); });
+}
+
+/// Returns the shape with what is no number unknown.
+std::optional<SymbolicShape> numbers_of(const std::optional<SymbolicShape>& shape) {
+  std::optional<SymbolicShape> numbers = shape;
+  if (numbers)
+    for (Dim& size : *numbers)
+      if (!size.is_number()) size = Dim::unknown();
+  return numbers;
+}
+
+Result<std::vector<ExchangedTensor>> exchange(const Graph& graph, const std::vector<std::string>& names,
+                                              const std::map<std::string, std::string>& sources) {
+  std::vector<ExchangedTensor> tensors;
+  for (const std::string& name : names) {
+    const auto value = std::ranges::find(graph.values, name, &Value::name);
+    const auto source = sources.find(name);
+    if (value == graph.values.end() || source == sources.end())
+      return fail("the value '{}' is no tensor of the model's", name);
+    tensors.push_back(
+        {source->second, tensorflow::data_type_of(value->type.dtype), numbers_of(value->type.shape)});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+bool uses_tensorflow(const PlannedFunction& planned) {
+  return std::ranges::any_of(planned.chosen.plan.placement.nodes,
+                             [&](const PlacedNode& node) { return is_in_tensorflow(planned, node); });
+}
+
+std::vector<BodyPart> find_parts(const PlannedFunction& planned) {
+  const Graph& graph = planned.problem->graph;
+  Placement sides = planned.chosen.plan.placement;
+  for (PlacedNode& node : sides.nodes) {
+    node.target = is_in_tensorflow(planned, node) ? in_tensorflow : in_program;
+    node.open_size = 0;
+  }
+  sides.undivide();
+  const Partition partition = partition_graph(graph, sides);
+  std::vector<BodyPart> parts;
+  for (size_t i = 0; i < partition.regions.size(); ++i) {
+    const std::vector<NodeId>& nodes = partition.regions[i].nodes;
+    if (partition.regions[i].target != in_program || !pays(graph, nodes)) continue;
+    const Boundary& boundary = partition.boundaries[i];
+    BodyPart part{extract_subgraph(graph, nodes, boundary), names_of(graph, boundary.inputs),
+                  names_of(graph, boundary.outputs)};
+    forget_types(part.graph);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+Result<ProgramCall> make_call(const std::string& function, const Graph& graph,
+                              const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                              const std::map<std::string, std::string>& sources) {
+  return ProgramCall{function, TRY(exchange(graph, inputs, sources)), TRY(exchange(graph, outputs, sources))};
+}
+
+}  // namespace intarsia

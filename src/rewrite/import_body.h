@@ -1,0 +1,33 @@
+// Import of a body as a Graph, with the way back: which tensor of the body each of its values is.
+#pragma once
+
+#include "graph/graph.h"
+#include "import/flatten_graph.h"
+#include "rewrite/body.h"
+
+namespace intarsia {
+
+struct ImportedBody {
+  Graph graph;  // as import_saved_model makes it; without nodes if none of the body's could be imported
+  std::map<std::string, std::string> sources;  // of values that nodes of the body make or get, by name
+};
+
+/// Facts about the model that bodies are imported with. All of it outlives the import.
+struct BodyContext {
+  const tensorflow::GraphDef& graph;  // the model's own graph, and all functions
+  const TensorFlowSource& source;
+  const ReadSaved& read_saved;
+  const std::set<std::string>& changed_variables;  // nodes of variables that some signature changes
+};
+
+/// Imports what the body's results need. Nodes that no program can stand for (which change variables, read
+/// changed ones, or take handles of an unknown origin) are left out: what they read are outputs of the graph,
+/// and what they make are inputs of it. Where the rank of one is unknown, what depends on it is left out,
+/// too. Tensors that nodes outside of the graph read, such as an Assert, are outputs.
+Result<ImportedBody> import_body(const Body& body, const BodyContext& context);
+
+/// Returns the tensor of the model's own graph that a source is the handle of: "variable:0"; empty if that is
+/// not known.
+std::string find_handle(const Body& body, const std::map<std::string, size_t>& numbers, std::string source);
+
+}  // namespace intarsia

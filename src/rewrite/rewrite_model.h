@@ -1,0 +1,66 @@
+// Rewriting of a SavedModel, or of a frozen GraphDef, so that nodes of type Intarsia compute what a program
+// computes faster than TensorFlow.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "compile/compile_request.h"
+#include "rewrite/replace_parts.h"
+
+namespace intarsia {
+
+struct RewriteRequest {
+  CompileRequest compile;  // of the model; its paths of results count for nothing
+  std::string output;      // folder to be made, or file for a frozen GraphDef
+  bool replaces = false;   // whether it may take the place of an older one
+};
+
+/// Times of two models in TensorFlow, in nanoseconds of a run, and how much their results differ.
+struct TimesInTensorFlow {
+  int64_t original = 0, rewritten = 0;
+  double difference = 0;  // the largest, relative to the largest element of a result
+};
+
+/// Two models to time.
+struct ModelsToTime {
+  std::string original, rewritten, signature;
+  const std::vector<NamedValue>& samples;  // values of inputs; those of others do not matter
+};
+
+/// Times a signature of two models in TensorFlow, in turns, with equal inputs. Error: one does not run.
+using TimeInTensorFlow = std::function<Result<TimesInTensorFlow>(const ModelsToTime& models)>;
+
+/// Part of the model that a function of the program computes.
+struct ReplacedPart {
+  std::string function;  // of the program
+  std::string where;     // function of the model; empty for its own graph
+  std::vector<std::string> signatures;
+  ProgramCall call;
+  size_t nodes = 0;                 // of the model's graph as imported
+  std::optional<int64_t> measured;  // nanoseconds of a run, by itself
+};
+
+struct RewriteReport {
+  std::vector<ReplacedPart> parts;
+  std::vector<std::string> kept;  // what stays as it is, and why
+  struct Timed {
+    std::string signature;
+    TimesInTensorFlow times;
+    std::string why_not;  // reason why it has no times
+  };
+  std::vector<Timed> signatures;
+  uint64_t bytes_before = 0, bytes_after = 0, program_bytes = 0;
+  double seconds = 0;
+};
+
+/// Rewrites the model; the result appears whole or not at all. A part is replaced only where a plan by
+/// measured times takes it from TensorFlow, and a model only where that makes some signature faster in
+/// TensorFlow and none slower; else the result is the model as it is. Errors: a model that is rewritten
+/// already, an output that exists, or cannot be written; those of the importer for files that are damaged.
+Result<RewriteReport> rewrite_model(const RewriteRequest& request, const CompileServices& services,
+                                    const TimeInTensorFlow& time);
+
+/// Returns the report as docs/json.md describes it.
+nlohmann::ordered_json describe_rewrite(const RewriteReport& report);
+
+}  // namespace intarsia

@@ -1,0 +1,285 @@
+#include "rewrite/write_saved_model.h"
+
+#include <algorithm>
+
+#include "base/protobuf.h"
+#include "rewrite/changed_functions.h"
+#include "rewrite/find_bodies.h"
+#include "rewrite/inline_calls.h"
+#include "tensorflow/attributes.h"
+#include "tensorflow/dtypes.h"
+#include "tensorflow/fields.h"
+
+namespace intarsia {
+
+using namespace tensorflow;
+using protozero::pbf_reader;
+using protozero::pbf_writer;
+
+namespace {
+
+/// Fields that only this file writes, of meta_graph.proto and saved_object_graph.proto.
+namespace asset_file {
+enum : uint32_t { tensor_info = 1, filename = 2 };
+}
+namespace saved_object {
+enum : uint32_t { asset = 5 };
+}
+namespace saved_asset {
+enum : uint32_t { asset_file_def_index = 1 };
+}
+
+constexpr const char* init_signature = "__saved_model_init_op";
+constexpr const char *path_name = "intarsia_program_path", *init_name = "intarsia_program_init",
+                     *read_name = "intarsia_program/Read";
+
+/// Writer of one MetaGraphDef.
+class MetaGraphWriter {
+ public:
+  MetaGraphWriter(const GraphDef& graph, const std::vector<Body>& bodies, const std::string& asset)
+      : graph_(graph), changed_(graph, bodies), asset_(asset) {
+    for (const Body& body : bodies)
+      if (!body.is_function()) body_ = &body;
+  }
+
+  Result<std::string> write(std::string_view bytes) {
+    TRY(find_init(bytes));
+    std::string written;
+    pbf_writer out(written);
+    pbf_reader old = read_message(bytes);
+    while (old.next()) {
+      if (old.tag() == meta_graph::graph_def)
+        out.add_message(meta_graph::graph_def, TRY(write_graph(read_bytes(old))));
+      else if (old.tag() == meta_graph::object_graph_def)
+        out.add_message(meta_graph::object_graph_def, write_objects(read_bytes(old)));
+      else
+        copy_field(old, out);
+    }
+    write_asset(out);
+    if (init_.empty()) write_init_signature(out);
+    return written;
+  }
+
+ private:
+  /// Finds the node that runs when the model is loaded, and counts assets.
+  Status find_init(std::string_view bytes) {
+    pbf_reader old = read_message(bytes);
+    while (old.next()) {
+      if (old.tag() == meta_graph::asset_file_def) ++assets_;
+      old.skip();
+    }
+    for (const MetaGraph& meta : {read_meta_graph(bytes)}) {
+      if (const auto at = meta.signatures.find(init_signature);
+          at != meta.signatures.end() && !at->second.outputs.empty())
+        init_ = node_of(at->second.outputs.begin()->second.name);
+      else
+        init_ = meta.init_op;
+    }
+    return {};
+  }
+
+  Result<std::string> write_graph(std::string_view bytes) {
+    std::string written;
+    pbf_writer out(written);
+    pbf_reader old = read_message(bytes);
+    while (old.next()) {
+      if (old.tag() == graph_def::node)
+        old.skip();
+      else if (old.tag() == graph_def::library)
+        out.add_message(graph_def::library, TRY(write_library(read_bytes(old))));
+      else
+        copy_field(old, out);
+    }
+    TRY(write_nodes(out));
+    return written;
+  }
+
+  Status write_nodes(pbf_writer& out) {
+    std::vector<const NodeDef*> nodes;
+    if (body_ != nullptr)
+      for (const BodyNode& node : body_->nodes) nodes.push_back(&node.def);
+    else
+      for (const NodeDef& node : graph_.nodes) nodes.push_back(&node);
+    for (const NodeDef* node : nodes) {
+      NodeDef def = *node;
+      if (def.name == init_) def.inputs.push_back(fmt::format("^{}/Assign", program_name));
+      out.add_message(graph_def::node, changed_.is_call(def) ? TRY(changed_.write_call(def, read_name))
+                                                             : TRY(write_body_node(def)));
+    }
+    for (const NodeDef& node : program_nodes()) out.add_message(graph_def::node, TRY(write_body_node(node)));
+    return {};
+  }
+
+  /// Returns the nodes that keep the asset's path, as TensorFlow does: it feeds the path only when it loads
+  /// the model.
+  std::vector<NodeDef> program_nodes() const {
+    const std::string name = program_name;
+    const EncodedAttribute type = encode_type(data_type_of(DType::string));
+    NodeDef path{path_name, "Placeholder", {}, {}, {}}, handle{name, "VarHandleOp", {}, {}, {}},
+        assign{name + "/Assign", "AssignVariableOp", {}, {name, path_name}, {}},
+        read{read_name, "ReadVariableOp", {}, {name}, {}};
+    path.attributes.set("dtype", type);
+    path.attributes.set("shape", encode_shape(SymbolicShape()));
+    handle.attributes.set("dtype", type);
+    handle.attributes.set("shape", encode_shape(SymbolicShape()));
+    handle.attributes.set("shared_name", name);
+    assign.attributes.set("dtype", type);
+    read.attributes.set("dtype", type);
+    std::vector<NodeDef> nodes{path, handle, assign, read};
+    if (init_.empty()) nodes.push_back({init_name, "NoOp", {}, {"^" + name + "/Assign"}, {}});
+    return nodes;
+  }
+
+  Result<std::string> write_library(std::string_view bytes) const {
+    std::string written;
+    pbf_writer out(written);
+    pbf_reader old = read_message(bytes);
+    while (old.next()) {
+      if (old.tag() != function_library::function) {
+        copy_field(old, out);
+        continue;
+      }
+      const std::string_view function = read_bytes(old);
+      const std::string name = TRY(read_function(function)).signature.name;
+      if (changed_.contains(name))
+        out.add_message(function_library::function, TRY(changed_.write(graph_.functions.at(name))));
+      else
+        out.add_message(function_library::function, function.data(), function.size());
+    }
+    return written;
+  }
+
+  /// Adds the asset as an object, which changed functions capture.
+  std::string write_objects(std::string_view bytes) const {
+    std::string written;
+    pbf_writer out(written);
+    const auto number = static_cast<int32_t>(read_saved_objects(bytes).objects.size());
+    pbf_reader old = read_message(bytes);
+    while (old.next()) {
+      if (old.tag() == object_graph::concrete_functions)
+        write_captures(read_bytes(old), number, out);
+      else
+        copy_field(old, out);
+    }
+    pbf_writer object(out, object_graph::nodes);
+    pbf_writer asset(object, saved_object::asset);
+    asset.add_int32(saved_asset::asset_file_def_index, assets_);
+    return written;
+  }
+
+  void write_captures(std::string_view entry, int32_t asset, pbf_writer& out) const {
+    std::string name, function;
+    pbf_reader fields = read_message(entry);
+    while (fields.next()) {
+      if (fields.tag() == map_entry::key)
+        name = fields.get_string();
+      else if (fields.tag() == map_entry::value)
+        function = fields.get_string();
+      else
+        fields.skip();
+    }
+    if (changed_.contains(name))
+      pbf_writer(function).add_packed_int32(concrete_function::bound_inputs, &asset, &asset + 1);
+    pbf_writer written(out, object_graph::concrete_functions);
+    written.add_string(map_entry::key, name);
+    written.add_bytes(map_entry::value, function);
+  }
+
+  void write_asset(pbf_writer& out) const {
+    pbf_writer asset(out, meta_graph::asset_file_def);
+    {
+      pbf_writer tensor(asset, asset_file::tensor_info);
+      tensor.add_string(tensor_info::name, fmt::format("{}:0", path_name));
+    }
+    asset.add_string(asset_file::filename, asset_);
+  }
+
+  static void write_init_signature(pbf_writer& out) {
+    pbf_writer entry(out, meta_graph::signature_def);
+    entry.add_string(map_entry::key, init_signature);
+    pbf_writer signature(entry, map_entry::value);
+    pbf_writer output(signature, signature_def::outputs);
+    output.add_string(map_entry::key, init_signature);
+    pbf_writer tensor(output, map_entry::value);
+    tensor.add_string(tensor_info::name, init_name);
+    {
+      pbf_writer shape(tensor, tensor_info::tensor_shape);
+      shape.add_bool(tensor_shape::unknown_rank, true);
+    }
+  }
+
+  const GraphDef& graph_;
+  const ChangedFunctions changed_;
+  const std::string& asset_;
+  const Body* body_ = nullptr;  // of the model's own graph, if that is rewritten
+  std::string init_;            // empty if the model has none
+  int32_t assets_ = 0;
+};
+
+bool is_served(const MetaGraph& meta) { return std::ranges::find(meta.tags, "serve") != meta.tags.end(); }
+
+}  // namespace
+
+std::string program_input(const Body& body) { return body.is_function() ? program_name : read_name; }
+
+Status check_can_take_program(const std::string& function, const GraphDef& graph) {
+  const auto check = [&](const NodeDef& node) -> Status {
+    const FunctionDef* called = find_called(node, graph.functions);
+    for (const std::string& used : functions_of(node))
+      if (used == function && called == nullptr)
+        return fail("the node '{}' ({}) runs it, too, which cannot hand it a program", node.name, node.op);
+    return {};
+  };
+  for (const NodeDef& node : graph.nodes) TRY(check(node));
+  for (const auto& [name, caller] : graph.functions)
+    for (const NodeDef& node : caller.nodes) {
+      TRY(check(node));
+      const std::vector<std::string> used = functions_of(node);
+      if (std::ranges::find(used, function) != used.end()) TRY(check_can_take_program(name, graph));
+    }
+  return {};
+}
+
+Result<std::string> write_saved_model(std::string_view bytes, const GraphDef& graph,
+                                      const std::vector<Body>& bodies, const std::string& asset) {
+  std::string written;
+  pbf_writer out(written);
+  pbf_reader old = read_message(bytes);
+  bool is_done = false;
+  while (old.next()) {
+    if (old.tag() != saved_model::meta_graph) {
+      copy_field(old, out);
+      continue;
+    }
+    const std::string_view meta = read_bytes(old);
+    if (is_done || !is_served(read_meta_graph(meta))) {
+      out.add_message(saved_model::meta_graph, meta.data(), meta.size());
+      continue;
+    }
+    is_done = true;
+    out.add_message(saved_model::meta_graph, TRY(MetaGraphWriter(graph, bodies, asset).write(meta)));
+  }
+  return written;
+}
+
+Result<std::string> write_graph_file(std::string_view bytes, const Body& body, const std::string& program) {
+  std::string written;
+  pbf_writer out(written);
+  pbf_reader old = read_message(bytes);
+  while (old.next()) {
+    if (old.tag() == graph_def::node)
+      old.skip();
+    else
+      copy_field(old, out);
+  }
+  for (const BodyNode& node : body.nodes) out.add_message(graph_def::node, TRY(write_body_node(node.def)));
+  NodeDef constant{program_input(body), "Const", {}, {}, {}};
+  Tensor value(DType::string, {});
+  value.as<std::string>()[0] = program;
+  constant.attributes.set("dtype", encode_type(data_type_of(DType::string)));
+  constant.attributes.set("value", std::move(value));
+  out.add_message(graph_def::node, TRY(write_body_node(constant)));
+  return written;
+}
+
+}  // namespace intarsia

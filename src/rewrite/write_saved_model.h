@@ -1,0 +1,27 @@
+// Writing of a SavedModel whose bodies call functions of a program.
+#pragma once
+
+#include "rewrite/body.h"
+
+namespace intarsia {
+
+/// Name of the argument, and of the nodes of the model's own graph, that hold the program's path.
+inline constexpr const char* program_name = "intarsia_program";
+
+/// Returns how a body's nodes read the program: an argument of a function, or a tensor of the graph.
+std::string program_input(const Body& body);
+
+/// Checks that a program can be handed to the function: whatever calls it can be given one more input. Error:
+/// it is, say, the body of a loop.
+Status check_can_take_program(const std::string& function, const tensorflow::GraphDef& graph);
+
+/// Returns the bytes of a saved_model.pb with these bodies. `asset` is the program's name in the folder of
+/// assets. All else stays as it is in `bytes`: other functions, graphs with other tags, objects.
+///   serving_default -> call f(x, w) -> f    ->    call f(x, w, program) -> f with nodes that run the program
+Result<std::string> write_saved_model(std::string_view bytes, const tensorflow::GraphDef& graph,
+                                      const std::vector<Body>& bodies, const std::string& asset);
+
+/// Returns the bytes of a frozen GraphDef with this body; a node holds the program, given by its bytes.
+Result<std::string> write_graph_file(std::string_view bytes, const Body& body, const std::string& program);
+
+}  // namespace intarsia
