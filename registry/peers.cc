@@ -79,13 +79,16 @@ Result<OpenPeer> open_openvino(const PeerRequest& request) {
   return peer;
 }
 
+OpenPeer make_tensorflow_peer(tf::OpenedModel opened) {
+  auto model = std::make_shared<tf::OpenedModel>(std::move(opened));
+  return {model->version(), {[model] { return model->run(); }}, [model] { return model->take_outputs(); }};
+}
+
 Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
   if (!request.configuration.empty())
     return fail("tensorflow has no configuration '{}', it has only one", request.configuration);
-  auto model = std::make_shared<tf::OpenedModel>(TRY(open_tensorflow_model(
+  return make_tensorflow_peer(TRY(open_tensorflow_model(
       request.model_path, request.signature, request.op_libraries, request.inputs, request.threads)));
-  return OpenPeer{
-      model->version(), {[model] { return model->run(); }}, [model] { return model->take_outputs(); }};
 }
 
 struct PeerEntry {
@@ -104,6 +107,11 @@ Result<OpenPeer> open_peer(const PeerRequest& request) {
       return with_context(peer.open(request), "{} in {}", request.model_path, peer.name);
   }
   return fail("no runtime '{}' to compare with; want onnxruntime, openvino or tensorflow", request.runtime);
+}
+
+Result<OpenPeer> open_tensorflow_graph(const Graph& graph, const std::vector<NamedValue>& inputs,
+                                       const std::vector<std::string>& op_libraries, int threads) {
+  return make_tensorflow_peer(TRY(tf::OpenedModel::open_graph(graph, inputs, op_libraries, threads)));
 }
 
 Result<std::string> find_program_operator() {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "backends/tensorflow/region_session.h"
 #include "backends/tensorflow/restore_variables.h"
+#include "backends/tensorflow/write_graph_def.h"
 #include "base/bytes.h"
 #include "base/files/mapped_file.h"
 
@@ -52,6 +54,25 @@ Result<OpenedModel> OpenedModel::open(const ModelLocation& model, std::span<cons
     opened.outputs_.push_back(TRY(opened.session_->graph().find(tensor)));
     opened.output_names_.push_back(name);
   }
+  return opened;
+}
+
+Result<OpenedModel> OpenedModel::open_graph(const Graph& graph, std::span<const NamedValue> inputs,
+                                            const std::vector<std::string>& op_libraries, int threads) {
+  const Library& library = *TRY(Library::get());
+  for (const std::string& path : op_libraries) TRY(library.load_operators(path));
+  const WrittenGraph written = TRY(write_graph_def(graph));
+  RegionSession region = TRY(open_region(library, as_region(written), threads));
+  OpenedModel opened;
+  opened.session_ = std::move(region.session);
+  opened.inputs_ = std::move(region.inputs);
+  opened.outputs_ = std::move(region.outputs);
+  opened.given_.assign(inputs.begin(), inputs.end());
+  for (const NamedValue& input : opened.given_)
+    opened.fed_.push_back(TRY(wrap_tensor(library, input.tensor.view())));
+  if (opened.fed_.size() != opened.inputs_.size())
+    return fail("the graph has {} inputs, got {}", opened.inputs_.size(), opened.fed_.size());
+  for (ValueId output : graph.outputs) opened.output_names_.push_back(graph.value(output).name);
   return opened;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/tensorflow/session.h"
+#include "graph/graph.h"
 #include "tensorflow/saved_model_source.h"
 
 namespace intarsia::tf {
@@ -24,6 +25,10 @@ class OpenedModel {
   /// inputs that are missing or unknown, and with TensorFlow's own message.
   static Result<OpenedModel> open(const ModelLocation& model, std::span<const NamedValue> inputs,
                                   int threads);
+
+  /// Opens a graph of TensorFlow's operators with its inputs, in order; the outputs have its values' names.
+  static Result<OpenedModel> open_graph(const Graph& graph, std::span<const NamedValue> inputs,
+                                        const std::vector<std::string>& op_libraries, int threads);
 
   Status run();
 

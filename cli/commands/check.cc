@@ -144,25 +144,6 @@ void throw_mismatch(const Json& report) {
     throw_mismatch_of(report, entry["plans"], "with " + print_sizes(entry["sizes"]) + ": ");
 }
 
-/// Reads the inputs into `arrays`, which own the memory; returns the conversions of pictures, by input.
-std::map<std::string, std::string> read_inputs(CheckOptions& options, std::list<Array>& arrays) {
-  std::map<std::string, std::string> conversions;
-  const std::vector<intarsia::Argument> inputs = options.inputs.texts.empty()
-                                                     ? std::vector<intarsia::Argument>()
-                                                     : describe_inputs(options.path, options.check.compile);
-  for (const auto& [name, source] : parse_inputs(options.inputs, inputs)) {
-    intarsia::Argument input;
-    for (const intarsia::Argument& each : inputs) {
-      if (each.name == name) input = each;
-    }
-    std::string conversion;
-    arrays.push_back(read_input(source, input, options.inputs.picture, conversion));
-    options.check.inputs.emplace_back(name, arrays.back().view());
-    if (!conversion.empty()) conversions[name] = conversion;
-  }
-  return conversions;
-}
-
 /// Throws a UsageError for shapes that the program cannot run at.
 void check_shapes(const CheckOptions& options) {
   const std::vector<GivenShape> shapes = parse_given_shapes(options.check.compile.shapes);
@@ -173,8 +154,8 @@ void check_shapes(const CheckOptions& options) {
 }
 
 void check(CheckOptions& options) {
-  std::list<Array> arrays;
-  const std::map<std::string, std::string> conversions = read_inputs(options, arrays);
+  const GivenInputs given = read_given_inputs(options.inputs, options.path, options.check.compile);
+  options.check.inputs = given.views;
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
   options.check.compile.progress = [&](const std::string& phase, int done, int total) {
     display->show(phase, static_cast<double>(done) / total);
@@ -184,8 +165,8 @@ void check(CheckOptions& options) {
   display.reset();
   Json json = Json::parse(report.json);
   for (Json& input : json["inputs"]) {
-    const auto conversion = conversions.find(input["name"].get<std::string>());
-    input["conversion"] = conversion == conversions.end() ? Json(nullptr) : Json(conversion->second);
+    const auto conversion = given.conversions.find(input["name"].get<std::string>());
+    input["conversion"] = conversion == given.conversions.end() ? Json(nullptr) : Json(conversion->second);
   }
   if (options.json) {
     print_json(json);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/inputs/model_inputs.h"
 #include "cli/system/interrupt.h"
 #include "cli/text/print.h"
 #include "cli/text/progress.h"
@@ -15,9 +16,10 @@ namespace {
 
 struct RewriteOptions {
   std::string model, output;
-  bool force = false, json = false;
+  bool json = false;
   Verbosity verbosity = Verbosity::normal;
-  intarsia::CompileOptions compile;
+  InputOptions inputs;
+  intarsia::RewriteOptions rewrite;
 };
 
 void print_signature(const Json& signature) {
@@ -46,13 +48,15 @@ void print_report(const Json& report, const std::string& output) {
 }
 
 void rewrite(RewriteOptions& options) {
+  const GivenInputs given = read_given_inputs(options.inputs, options.model, options.rewrite.compile);
+  options.rewrite.inputs = given.views;
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
-  options.compile.progress = [&](const std::string& phase, int done, int total) {
+  options.rewrite.compile.progress = [&](const std::string& phase, int done, int total) {
     display->show(phase, static_cast<double>(done) / total);
   };
-  const InterruptGuard guard(options.compile);
+  const InterruptGuard guard(options.rewrite.compile);
   const std::string text =
-      intarsia::Compiler::get().rewrite(options.model, options.output, options.force, options.compile);
+      intarsia::Compiler::get().rewrite(options.model, options.output, options.rewrite);
   display.reset();
   if (options.json)
     std::puts(text.c_str());
@@ -70,8 +74,9 @@ void add_rewrite_command(CLI::App& app) {
   command->add_option("output", options->output, "Where the new SavedModel is written")
       ->required()
       ->type_name("FOLDER");
-  command->add_flag("--force", options->force, "Replace an older SavedModel there");
-  add_compile_options(*command, options->compile);
+  command->add_flag("--force", options->rewrite.force, "Replace an older SavedModel there");
+  add_input_option(*command, options->inputs);
+  add_compile_options(*command, options->rewrite.compile);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   command->footer(

@@ -49,3 +49,21 @@ std::vector<intarsia::Argument> describe_inputs(const std::string& path,
   for (const Json& port : report["inputs"]) inputs.push_back(read_port(port, report["open_sizes"]));
   return inputs;
 }
+
+GivenInputs read_given_inputs(const InputOptions& options, const std::string& path,
+                              const intarsia::CompileOptions& compile) {
+  GivenInputs given;
+  if (options.texts.empty()) return given;
+  const std::vector<intarsia::Argument> inputs = describe_inputs(path, compile);
+  for (const auto& [name, source] : parse_inputs(options, inputs)) {
+    intarsia::Argument input;
+    for (const intarsia::Argument& each : inputs) {
+      if (each.name == name) input = each;
+    }
+    std::string conversion;
+    given.arrays.push_back(read_input(source, input, options.picture, conversion));
+    given.views.emplace_back(name, given.arrays.back().view());
+    if (!conversion.empty()) given.conversions[name] = conversion;
+  }
+  return given;
+}

@@ -163,9 +163,13 @@ INTARSIA_EXPORT intarsia_error* intarsia_split(const intarsia_compile_request* r
 
 typedef struct intarsia_rewrite_request {
   size_t struct_size;
-  const intarsia_compile_request* compile; /* the model and how to compile it; its other paths are ignored */
-  const char* output;                      /* folder that is made */
-  int32_t force;                           /* whether (not 0) an older SavedModel there is replaced */
+  /* The model and how to compile it; its other paths are ignored. Its threads, if not 0, are the most that a
+   * node uses, too. */
+  const intarsia_compile_request* compile;
+  const char* output;            /* folder that is made */
+  const intarsia_tensor* inputs; /* input_count inputs to time signatures with; all others are filled */
+  size_t input_count;
+  int32_t force; /* whether (not 0) an older SavedModel there is replaced */
 } intarsia_rewrite_request;
 
 /* Rewrites a SavedModel so that nodes of the operator Intarsia (docs/tensorflow_op.md) compute the parts that

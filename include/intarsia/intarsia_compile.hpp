@@ -55,6 +55,12 @@ struct CheckOptions {
   CompileOptions compile;
 };
 
+struct RewriteOptions {
+  bool force = false;             // whether an older SavedModel is replaced
+  std::vector<NamedView> inputs;  // inputs to time with; all others are filled
+  CompileOptions compile;
+};
+
 struct CheckReport {
   bool ok = false;
   std::string json;
@@ -252,13 +258,20 @@ class Compiler {
     return take(json);
   }
 
-  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite); with `force` in place of an older
-  /// one. Returns the object of `intarsia rewrite --json`.
-  std::string rewrite(const std::string& model, const std::string& output, bool force = false,
-                      const CompileOptions& options = {}) const {
+  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite). Returns the object of `intarsia rewrite
+  /// --json`.
+  std::string rewrite(const std::string& model, const std::string& output,
+                      const RewriteOptions& options = {}) const {
     const std::string none;
-    const detail::RequestHolder compile(model, none, options);
-    const intarsia_rewrite_request request{sizeof(request), compile.get(), output.c_str(), force};
+    const detail::RequestHolder compile(model, none, options.compile);
+    const std::vector<intarsia_tensor> inputs = detail::tensors(options.inputs);
+    intarsia_rewrite_request request{};
+    request.struct_size = sizeof(request);
+    request.compile = compile.get();
+    request.output = output.c_str();
+    request.force = options.force;
+    request.inputs = inputs.data();
+    request.input_count = inputs.size();
     char* report = nullptr;
     detail::check(rewrite_(&request, &report));
     return take(report);

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/tensor_view.h"
+#include "graph/graph.h"
 
 namespace intarsia {
 
@@ -32,6 +33,10 @@ struct OpenPeer {
 /// Opens a model, configured for latency: all threads in one run, workers that wait without sleeping. Or,
 /// with the configuration "throughput", for as many runs at once as the process has cores for.
 Result<OpenPeer> open_peer(const PeerRequest& request);
+
+/// Opens a graph of TensorFlow's operators in TensorFlow, with its inputs in order.
+Result<OpenPeer> open_tensorflow_graph(const Graph& graph, const std::vector<NamedValue>& inputs,
+                                       const std::vector<std::string>& op_libraries, int threads);
 
 /// Returns the path of the library with TensorFlow's operator for programs (bindings/tensorflow), which lies
 /// beside TensorFlow. Error: there is none.

@@ -36,7 +36,7 @@ inline constexpr size_t first_size<intarsia_pool_options> = 32;
 template <>
 inline constexpr size_t first_size<intarsia_pool_info> = 24;
 template <>
-inline constexpr size_t first_size<intarsia_rewrite_request> = 32;
+inline constexpr size_t first_size<intarsia_rewrite_request> = 48;
 template <>
 inline constexpr size_t first_size<intarsia_trace_event> = 48;
 template <>

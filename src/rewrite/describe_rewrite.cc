@@ -22,7 +22,8 @@ Json describe_part(const ReplacedPart& part) {
           {"nodes", part.nodes},
           {"inputs", describe_tensors(part.call.inputs)},
           {"outputs", describe_tensors(part.call.outputs)},
-          {"alone_ms", part.measured ? Json(milliseconds(*part.measured)) : Json()}};
+          {"before_ms", part.times ? Json(milliseconds(part.times->original)) : Json()},
+          {"after_ms", part.times ? Json(milliseconds(part.times->rewritten)) : Json()}};
 }
 
 Json describe_signature(const RewriteReport::Timed& timed) {

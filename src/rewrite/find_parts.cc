@@ -47,12 +47,6 @@ void forget_types(Graph& graph) {
   graph.open_sizes.clear();
 }
 
-std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<std::string> names;
-  for (ValueId value : values) names.push_back(graph.value(value).name);
-  return names;
-}
-
 bool pays(const Graph& graph, const std::vector<NodeId>& nodes) {
   return nodes.size() >= few_nodes ||
          std::ranges::any_of(nodes, [&](NodeId node) { return is_work(graph.node(node)); });
@@ -83,6 +77,12 @@ Result<std::vector<ExchangedTensor>> exchange(const Graph& graph, const std::vec
 
 }  // namespace
 
+std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> names;
+  for (ValueId value : values) names.push_back(graph.value(value).name);
+  return names;
+}
+
 bool uses_tensorflow(const PlannedFunction& planned) {
   return std::ranges::any_of(planned.chosen.plan.placement.nodes,
                              [&](const PlacedNode& node) { return is_in_tensorflow(planned, node); });
@@ -102,8 +102,8 @@ std::vector<BodyPart> find_parts(const PlannedFunction& planned) {
     const std::vector<NodeId>& nodes = partition.regions[i].nodes;
     if (partition.regions[i].target != in_program || !pays(graph, nodes)) continue;
     const Boundary& boundary = partition.boundaries[i];
-    BodyPart part{extract_subgraph(graph, nodes, boundary), names_of(graph, boundary.inputs),
-                  names_of(graph, boundary.outputs)};
+    const Graph original = extract_subgraph(graph, nodes, boundary);
+    BodyPart part{original, original, names_of(graph, boundary.inputs), names_of(graph, boundary.outputs)};
     forget_types(part.graph);
     parts.push_back(std::move(part));
   }

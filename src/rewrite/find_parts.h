@@ -9,9 +9,13 @@ namespace intarsia {
 
 /// Part of a body: nodes that other backends than TensorFlow run in the plan.
 struct BodyPart {
+  Graph original;  // with all types
   Graph graph;  // with inputs whose sizes are numbers or single symbols; no other value has a type
   std::vector<std::string> inputs, outputs;  // values of the body's graph
 };
+
+/// Returns the names of values.
+std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values);
 
 /// Checks whether the plan leaves nodes to TensorFlow.
 bool uses_tensorflow(const PlannedFunction& planned);

@@ -71,6 +71,7 @@ class PartReplacement {
     node.def.attributes.set("Tin", encode_types(in));
     node.def.attributes.set("Tout", encode_types(out));
     node.def.attributes.set("function", call.function);
+    if (call.threads > 0) node.def.attributes.set("threads", int64_t{call.threads});
     const std::string name = node.def.name;
     for (size_t i = 0; i < call.outputs.size(); ++i)
       replaced_[call.outputs[i].source] = add_shape(output_of(name, "outputs", i), call.outputs[i]);

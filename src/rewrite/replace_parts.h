@@ -17,6 +17,7 @@ struct ExchangedTensor {
 struct ProgramCall {
   std::string function;
   std::vector<ExchangedTensor> inputs, outputs;
+  int threads = 0;  // attribute of the node
 };
 
 /// Adds a node of type Intarsia for each call, lets all nodes that run read its outputs, and removes the

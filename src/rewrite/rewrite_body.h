@@ -14,13 +14,22 @@ struct RewrittenBody {
   Body body;
   std::vector<ReplacedPart> parts;
   std::vector<CompiledFunction> functions;  // one for each part
+  std::vector<std::string> kept;            // parts that stay in TensorFlow, and why
   std::vector<NamedValue> samples;          // values of its inputs, at the sizes it is planned with
 };
 
+/// How bodies are rewritten. All of it outlives the rewriting.
+struct RewriteTools {
+  const CompileRequest& request;
+  int threads;  // attribute of nodes
+  const CompileServices& services;
+  const TensorFlowTimer& timer;
+};
+
 /// Plans the body as compile_model plans a model, compiles what the plan does not leave to TensorFlow, and
-/// replaces it. There are no parts where the plan leaves everything.
+/// replaces it where that is faster in TensorFlow: of a whole body, whoever has the model can tell. There are no
+/// parts where nothing is faster.
 Result<RewrittenBody> rewrite_body(const SignatureBody& original, const BodyContext& context,
-                                   const CompileRequest& request, const CompileServices& services,
-                                   Progress progress);
+                                   const RewriteTools& tools, const Progress& progress);
 
 }  // namespace intarsia

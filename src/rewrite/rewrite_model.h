@@ -13,6 +13,8 @@ struct RewriteRequest {
   CompileRequest compile;  // of the model; its paths of results count for nothing
   std::string output;      // folder to be made, or file for a frozen GraphDef
   bool replaces = false;   // whether it may take the place of an older one
+  int threads = 0;         // the most that a node uses; 0: what TensorFlow's process says
+  std::vector<NamedValue> inputs = {};  // values to time signatures with; others are filled
 };
 
 /// Times of two models in TensorFlow, in nanoseconds of a run, and how much their results differ.
@@ -27,8 +29,17 @@ struct ModelsToTime {
   const std::vector<NamedValue>& samples;  // values of inputs; those of others do not matter
 };
 
-/// Times a signature of two models in TensorFlow, in turns, with equal inputs. Error: one does not run.
-using TimeInTensorFlow = std::function<Result<TimesInTensorFlow>(const ModelsToTime& models)>;
+/// TensorFlow, to time in: two at a time, in turns, with equal inputs. Errors: one does not run.
+struct TensorFlowTimer {
+  std::function<Result<TimesInTensorFlow>(const ModelsToTime& models)> models;
+  /// Times graphs of TensorFlow's operators, with their inputs in order.
+  std::function<Result<TimesInTensorFlow>(const Graph& original, const Graph& rewritten,
+                                          const std::vector<NamedValue>& inputs)>
+      graphs;
+};
+
+/// Largest difference between results of a model and of the rewritten one.
+inline constexpr double tolerated_difference = 1e-3;
 
 /// Part of the model that a function of the program computes.
 struct ReplacedPart {
@@ -37,7 +48,7 @@ struct ReplacedPart {
   std::vector<std::string> signatures;
   ProgramCall call;
   size_t nodes = 0;                 // of the model's graph as imported
-  std::optional<int64_t> measured;  // nanoseconds of a run, by itself
+  std::optional<TimesInTensorFlow> times;  // of the part alone; absent for a whole body
 };
 
 struct RewriteReport {
@@ -58,7 +69,7 @@ struct RewriteReport {
 /// TensorFlow and none slower; else the result is the model as it is. Errors: a model that is rewritten
 /// already, an output that exists, or cannot be written; those of the importer for files that are damaged.
 Result<RewriteReport> rewrite_model(const RewriteRequest& request, const CompileServices& services,
-                                    const TimeInTensorFlow& time);
+                                    const TensorFlowTimer& timer);
 
 /// Returns the report as docs/json.md describes it.
 nlohmann::ordered_json describe_rewrite(const RewriteReport& report);

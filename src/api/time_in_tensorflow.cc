@@ -1,0 +1,128 @@
+#include "api/time_in_tensorflow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "api/peers.h"
+#include "base/clock.h"
+#include "base/fill_tensor.h"
+#include "import/import_model.h"
+#include "measure/compare_tensors.h"
+
+namespace intarsia::api {
+namespace {
+
+constexpr int warm_runs = 3, fewest_turns = 5, most_turns = 60;
+constexpr int64_t all_turns_nanoseconds = 2'000'000'000;
+
+/// Returns the signature by the name that the model's file has for it: a frozen GraphDef has none.
+std::string signature_in_file(const ModelsToTime& models) {
+  return find_model_format(models.original) == ModelFormat::saved_model ? models.signature : std::string();
+}
+
+/// Returns values for all inputs of a signature: the samples, and others for inputs that have none.
+Result<std::vector<NamedValue>> complete_samples(const ModelsToTime& models) {
+  const ModelBoundary boundary = TRY(read_boundary(models.original, signature_in_file(models)));
+  std::vector<NamedValue> values;
+  for (const BoundaryTensor& input : boundary.inputs) {
+    const auto sample = std::ranges::find(models.samples, input.name, &NamedValue::name);
+    if (sample != models.samples.end()) {
+      values.push_back(*sample);
+      continue;
+    }
+    if (!input.type.shape) return fail("the rank of input '{}' is not known", input.name);
+    Shape shape;
+    for (const Dim& size : *input.type.shape) shape.push_back(size.is_number() ? size.number() : 1);
+    Tensor tensor(input.type.dtype, shape);
+    TRY(with_context(fill_tensor(tensor.view(), values.size()), "input '{}'", input.name));
+    values.push_back({input.name, std::move(tensor)});
+  }
+  return values;
+}
+
+/// Model in TensorFlow that is timed.
+struct TimedModel {
+  OpenPeer peer;
+  std::vector<int64_t> turns = {};
+
+  Status run() {
+    const int64_t start = clock_nanoseconds();
+    TRY(peer.lanes[0]());
+    turns.push_back(clock_nanoseconds() - start);
+    return {};
+  }
+  int64_t median() {
+    const auto middle = turns.begin() + static_cast<std::ptrdiff_t>(turns.size() / 2);
+    std::ranges::nth_element(turns, middle);
+    return *middle;
+  }
+};
+
+/// Returns the largest difference of floats, relative to the largest of an output; infinity where others
+/// differ.
+Result<double> compare_results(TimedModel& original, TimedModel& rewritten) {
+  const std::vector<NamedValue> wanted = TRY(original.peer.outputs()), got = TRY(rewritten.peer.outputs());
+  double largest = 0;
+  for (size_t i = 0; i < wanted.size() && i < got.size(); ++i) {
+    const Difference difference = compare_tensors(got[i].tensor.view(), wanted[i].tensor.view(), {});
+    if (std::isnan(difference.max_rel)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, difference.max_rel);
+  }
+  return largest;
+}
+
+/// Times two models in turns, as other processes slow down both.
+Result<TimesInTensorFlow> time_in_turns(TimedModel original, TimedModel rewritten) {
+  TimesInTensorFlow times;
+  for (int i = 0; i < warm_runs; ++i) {
+    TRY(original.run());
+    TRY(rewritten.run());
+  }
+  times.difference = TRY(compare_results(original, rewritten));
+  original.turns.clear();
+  rewritten.turns.clear();
+  const int64_t start = clock_nanoseconds();
+  for (int turn = 0; turn < most_turns; ++turn) {
+    if (turn >= fewest_turns && clock_nanoseconds() - start > all_turns_nanoseconds) break;
+    TRY(original.run());
+    TRY(rewritten.run());
+  }
+  times.original = original.median();
+  times.rewritten = rewritten.median();
+  return times;
+}
+
+/// Returns the libraries that a rewritten model needs.
+Result<std::vector<std::string>> libraries_of(const CompileRequest& request) {
+  std::vector<std::string> libraries = request.op_libraries;
+  libraries.push_back(TRY(find_program_operator()));
+  return libraries;
+}
+
+Result<TimesInTensorFlow> time_models(const ModelsToTime& models, const CompileRequest& request) {
+  PeerRequest peer{"tensorflow", "", models.original, request.threads, TRY(complete_samples(models)),
+                   signature_in_file(models), TRY(libraries_of(request))};
+  OpenPeer original = TRY(open_peer(peer));
+  peer.model_path = models.rewritten;
+  return time_in_turns({std::move(original)}, {TRY(open_peer(peer))});
+}
+
+Result<TimesInTensorFlow> time_graphs(const Graph& original, const Graph& rewritten,
+                                      const std::vector<NamedValue>& inputs, const CompileRequest& request) {
+  const std::vector<std::string> libraries = TRY(libraries_of(request));
+  OpenPeer first = TRY(open_tensorflow_graph(original, inputs, libraries, request.threads));
+  return time_in_turns({std::move(first)},
+                       {TRY(open_tensorflow_graph(rewritten, inputs, libraries, request.threads))});
+}
+
+}  // namespace
+
+TensorFlowTimer make_tensorflow_timer(const CompileRequest& request) {
+  return {[&](const ModelsToTime& models) { return time_models(models, request); },
+          [&](const Graph& original, const Graph& rewritten, const std::vector<NamedValue>& inputs) {
+            return time_graphs(original, rewritten, inputs, request);
+          }};
+}
+
+}  // namespace intarsia::api

@@ -1,0 +1,98 @@
+#include "rewrite/finish_body.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compile/compile_model.h"
+#include "rewrite/write_saved_model.h"
+
+namespace intarsia {
+
+using namespace tensorflow;
+
+namespace {
+
+constexpr double slower = 1.02;  // of the original's time: slower even if the times are as inexact as usual
+
+/// Checks for an error that is no property of the model's nodes, so that the whole rewriting ends with it.
+bool is_fatal(const Error& error) {
+  constexpr std::array fatal{ErrorKind::cancelled, ErrorKind::io, ErrorKind::not_found,
+                             ErrorKind::out_of_memory};
+  return std::ranges::find(fatal, error.kind) != fatal.end();
+}
+
+}  // namespace
+
+Status write_program(std::vector<RewrittenBody>& bodies, const RewriteTools& tools,
+                     const std::filesystem::path& path) {
+  CompileRequest request = tools.request;
+  request.program_path = path.string();
+  request.dry_run = false;
+  request.saved_plan_path.clear();
+  PassRunner passes(request, tools.services);
+  CompileResult result;
+  for (RewrittenBody& body : bodies) std::ranges::move(body.functions, std::back_inserter(result.functions));
+  TRY(emit_program(passes, result));
+  auto next = result.functions.begin();
+  for (RewrittenBody& body : bodies)
+    for (CompiledFunction& function : body.functions) function = std::move(*next++);
+  return {};
+}
+
+std::string judge_body(const RewrittenBody& body, const RewriteRequest& request, const TensorFlowTimer& timer,
+                       const std::string& rewritten, RewriteReport& report) {
+  std::string why;
+  std::vector<NamedValue> samples = request.inputs;
+  std::ranges::copy(body.samples, std::back_inserter(samples));
+  for (const std::string& signature : body.original.signatures) {
+    const Result<TimesInTensorFlow> times =
+        timer.models({request.compile.model_path, rewritten, signature, samples});
+    report.signatures.push_back({signature, times ? *times : TimesInTensorFlow(), times ? "" : times.error().message});
+    if (!times) continue;
+    const auto was = static_cast<double>(times->original), is = static_cast<double>(times->rewritten);
+    if (!(times->difference <= tolerated_difference))
+      why = fmt::format("results would differ by {:.2g} of the largest", times->difference);
+    else if (is > was * slower)
+      why = fmt::format("a run takes {:.3g} ms, and would take {:.3g} ms", was / 1e6, is / 1e6);
+  }
+  return why;
+}
+
+void note_kept(RewriteReport& report, const SignatureBody& body, const std::string& why) {
+  report.kept.push_back(fmt::format("{}: {}", fmt::join(body.signatures, ", "), why));
+}
+
+Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, const BodyContext& context,
+                                              const RewriteTools& tools, const Progress& progress,
+                                              RewriteReport& report) {
+  const auto rewrite = [&]() -> Result<RewrittenBody> {
+    if (body.body.is_function()) TRY(check_can_take_program(body.body.function, context.graph));
+    return rewrite_body(body, context, tools, progress);
+  };
+  Result<RewrittenBody> made = rewrite();
+  TRY(check_not_cancelled(tools.services.observer));
+  if (!made && is_fatal(made.error())) return tl::unexpected(made.error());
+  if (!made) {
+    note_kept(report, body, made.error().message);
+    return std::nullopt;
+  }
+  for (const std::string& why : made->kept) note_kept(report, body, why);
+  if (made->parts.empty()) {
+    note_kept(report, body, "nothing in it is faster outside of TensorFlow");
+    return std::nullopt;
+  }
+  return std::optional(*std::move(made));
+}
+
+Status check_is_original(const GraphDef& graph) {
+  const auto is_ours = [](const NodeDef& node) { return node.op == "Intarsia"; };
+  bool found = std::ranges::any_of(graph.nodes, is_ours);
+  for (const auto& [name, function] : graph.functions)
+    found = found || std::ranges::any_of(function.nodes, is_ours);
+  if (found)
+    return fail(ErrorKind::invalid_argument,
+                "is rewritten already: it has nodes of type Intarsia; give the original");
+  return {};
+}
+
+}  // namespace intarsia

@@ -1,0 +1,82 @@
+#include "rewrite/rewrite_graph_file.h"
+
+#include "base/bytes.h"
+#include "base/files/mapped_file.h"
+#include "base/files/output_file.h"
+#include "base/files/temporary_folder.h"
+#include "import/import_tensorflow.h"
+#include "rewrite/finish_body.h"
+#include "rewrite/model_files.h"
+#include "rewrite/write_saved_model.h"
+#include "tensorflow/dtypes.h"
+
+namespace intarsia {
+
+using namespace tensorflow;
+
+namespace {
+
+/// Returns the whole graph as a body, from its placeholders to the nodes that nothing reads.
+Result<SignatureBody> body_of_graph(const std::string& path, const GraphDef& graph, const TensorFlowSource& source) {
+  const ModelBoundary boundary = TRY(read_graph_def_boundary(path));
+  std::vector<std::string> returned;
+  for (const BoundaryTensor& output : boundary.outputs) returned.push_back(output.tensor);
+  Body body = TRY(make_graph_body(graph, returned, source));
+  for (const BoundaryTensor& input : boundary.inputs)
+    body.arguments.push_back(
+        {input.tensor, input.name, data_type_of(input.type.dtype), input.type.shape, {}});
+  return SignatureBody{{"main"}, std::move(body)};
+}
+
+Status check_output_file(const RewriteRequest& request) {
+  std::error_code error;
+  if (!request.replaces && std::filesystem::exists(request.output, error))
+    return fail("'{}' exists; name another file, or replace it with --force", request.output);
+  return check_output(request.output, std::vector{request.compile.model_path});
+}
+
+}  // namespace
+
+Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const CompileServices& services,
+                                         const TensorFlowTimer& timer) {
+  const std::string& path = request.compile.model_path;
+  if (!request.compile.signatures.empty())
+    return fail(ErrorKind::invalid_argument, "has no signatures; leave out --signature");
+  TRY(check_output_file(request));
+  const MappedFile file = TRY(map_file(path));
+  const std::string_view bytes = as_text(file.bytes);
+  const GraphDef graph = TRY(read_graph(bytes));
+  TRY(check_is_original(graph));
+  const RewriteTools tools{request.compile, request.threads, services, timer};
+  const std::set<std::string> none;
+  const ReadSaved has_no_variables;
+  const BodyContext context{graph, services.tensorflow, has_no_variables, none};
+  RewriteReport report;
+  const SignatureBody original = TRY(body_of_graph(path, graph, services.tensorflow));
+  std::vector<RewrittenBody> bodies;
+  if (auto body = TRY(try_body(original, context, tools, services.observer.progress.part(1), report)))
+    bodies.push_back(*std::move(body));
+
+  std::string written(bytes);
+  if (!bodies.empty()) {
+    const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-rewrite"));
+    TRY(write_program(bodies, tools, folder / "program.so"));
+    const MappedFile program = TRY(map_file(folder / "program.so"));
+    std::string rewritten = TRY(write_graph_file(bytes, bodies[0].body, std::string(as_text(program.bytes))));
+    TRY(write_file(folder / "model.pb", rewritten));
+    const std::string why = judge_body(bodies[0], request, timer, folder / "model.pb", report);
+    if (why.empty()) {
+      written = std::move(rewritten);
+      report.parts = bodies[0].parts;
+      report.program_bytes = program.bytes.size();
+    } else {
+      note_kept(report, original, why);
+    }
+  }
+  TRY(write_file(request.output, written));
+  report.bytes_before = bytes.size();
+  report.bytes_after = written.size();
+  return report;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,136 @@
+#include "rewrite/rewrite_saved_model.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/files/mapped_file.h"
+#include "import/import_tensorflow.h"
+#include "rewrite/finish_body.h"
+#include "rewrite/model_files.h"
+#include "rewrite/write_saved_model.h"
+
+namespace intarsia {
+
+using namespace tensorflow;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns the variables that some body changes, by their nodes in the model's own graph.
+Result<std::set<std::string>> find_changed_variables(const std::vector<SignatureBody>& bodies,
+                                                     EffectFinder& effects) {
+  std::set<std::string> changed;
+  for (const SignatureBody& one : bodies) {
+    const std::map<std::string, size_t> numbers = one.body.index();
+    for (const std::string& name : one.body.find_needed()) {
+      const BodyNode& node = one.body.nodes[numbers.at(name)];
+      if (!TRY(effects.has_effects(node.def))) continue;
+      for (const std::string& source : node.sources)
+        if (const std::string handle = find_handle(one.body, numbers, source); !handle.empty())
+          changed.insert(node_of(handle));
+    }
+  }
+  return changed;
+}
+
+class SavedModelRewriter {
+ public:
+  SavedModelRewriter(const RewriteRequest& request, const CompileServices& services, const TensorFlowTimer& timer)
+      : request_(request),
+        tools_{request.compile, request.threads, services, timer},
+        folder_(request.compile.model_path) {}
+
+  Result<RewriteReport> run() {
+    const MappedFile file = TRY(map_file((folder_ / "saved_model.pb").string()));
+    bytes_ = as_text(file.bytes);
+    meta_ = TRY(read_serving_graph(bytes_));
+    graph_ = TRY(read_graph(meta_.graph));
+    TRY(check_is_original(graph_));
+    const std::vector<std::string> signatures = TRY(choose_signatures());
+    StagedFolder staged = TRY(StagedFolder::create(request_.output, request_.replaces));
+    TRY(rewrite_bodies(signatures));
+    while (true) {
+      TRY(write(staged.path()));
+      if (bodies_.empty() || !drop_slower_bodies(staged.path())) break;
+      TRY(check_not_cancelled(tools_.services.observer));
+    }
+    report_.bytes_before = bytes_of_files(folder_);
+    report_.bytes_after = bytes_of_files(staged.path());
+    for (const RewrittenBody& body : bodies_)
+      for (const ReplacedPart& part : body.parts) report_.parts.push_back(part);
+    TRY(staged.commit());
+    return std::move(report_);
+  }
+
+ private:
+  Result<std::vector<std::string>> choose_signatures() const {
+    const std::vector<std::string> all = TRY(list_signatures(folder_.string()));
+    if (request_.compile.signatures.empty()) return all;
+    for (const std::string& name : request_.compile.signatures)
+      if (std::ranges::find(all, name) == all.end())
+        return fail(ErrorKind::invalid_argument, "has no signature '{}'; it has: {}", name, fmt::join(all, ", "));
+    return request_.compile.signatures;
+  }
+
+  Status rewrite_bodies(const std::vector<std::string>& signatures) {
+    const TensorFlowSource& source = tools_.services.tensorflow;
+    const std::vector<SignatureBody> found = TRY(find_bodies(meta_, graph_, signatures, source));
+    EffectFinder effects(graph_.functions, source);
+    const std::set<std::string> changed = TRY(find_changed_variables(found, effects));
+    const std::string folder = folder_.string();
+    const ReadSaved read_saved = TRY(make_saved_reader(meta_, graph_, source, folder));
+    const BodyContext context{graph_, source, read_saved, changed};
+    const Progress progress = tools_.services.observer.progress.part(1);
+    progress.expect(static_cast<double>(found.size()));
+    for (const SignatureBody& one : found)
+      if (auto body = TRY(try_body(one, context, tools_, progress.part(1), report_)))
+        bodies_.push_back(*std::move(body));
+    return {};
+  }
+
+  /// Writes the model with what is rewritten, or as it is if nothing is.
+  Status write(const fs::path& to) {
+    std::error_code error;
+    for (const fs::directory_entry& old : fs::directory_iterator(to, error)) fs::remove_all(old.path(), error);
+    if (bodies_.empty()) return copy_folder(folder_, to, {});
+    TRY(copy_folder(folder_, to, {"saved_model.pb", "fingerprint.pb"}));
+    fs::create_directory(to / "assets", error);
+    std::string asset = "intarsia.so";
+    for (int i = 1; fs::exists(to / "assets" / asset, error); ++i) asset = fmt::format("intarsia_{}.so", i);
+    TRY(write_program(bodies_, tools_, to / "assets" / asset));
+    report_.program_bytes = bytes_of_files(to / "assets" / asset);
+    std::vector<Body> bodies;
+    for (const RewrittenBody& body : bodies_) bodies.push_back(body.body);
+    return write_file(to / "saved_model.pb", TRY(write_saved_model(bytes_, graph_, bodies, asset)));
+  }
+
+  /// Leaves out the bodies that would make a signature slower, or change its results; returns whether there
+  /// were any.
+  bool drop_slower_bodies(const fs::path& rewritten) {
+    report_.signatures.clear();
+    return std::erase_if(bodies_, [&](const RewrittenBody& body) {
+      const std::string why = judge_body(body, request_, tools_.timer, rewritten.string(), report_);
+      if (!why.empty()) note_kept(report_, body.original, why);
+      return !why.empty();
+    }) > 0;
+  }
+
+  const RewriteRequest& request_;
+  const RewriteTools tools_;
+  const fs::path folder_;
+  std::string_view bytes_;
+  MetaGraph meta_;
+  GraphDef graph_;
+  std::vector<RewrittenBody> bodies_;
+  RewriteReport report_;
+};
+
+}  // namespace
+
+Result<RewriteReport> rewrite_saved_model(const RewriteRequest& request, const CompileServices& services,
+                                          const TensorFlowTimer& timer) {
+  return SavedModelRewriter(request, services, timer).run();
+}
+
+}  // namespace intarsia

@@ -1,0 +1,12 @@
+// Rewriting of a SavedModel.
+#pragma once
+
+#include "rewrite/rewrite_model.h"
+
+namespace intarsia {
+
+/// Rewrites as rewrite_model does. Throws protozero::exception on malformed bytes.
+Result<RewriteReport> rewrite_saved_model(const RewriteRequest& request, const CompileServices& services,
+                                          const TensorFlowTimer& timer);
+
+}  // namespace intarsia
