@@ -5,24 +5,30 @@
 
 namespace intarsia {
 
-/// Rewritten functions, and those that call them, directly or through others.
+/// Rewritten functions, those that run them, directly or through others, and those that a loop or branch runs
+/// besides them.
 class ChangedFunctions {
  public:
   ChangedFunctions(const tensorflow::GraphDef& graph, const std::vector<Body>& bodies);
 
+  /// Checks that all can be given a program. Error: something runs one that has no inputs of its own to give.
+  Status check() const;
+
   bool contains(const std::string& function) const { return changed_.contains(function); }
   /// Returns the message of a function that is changed.
   Result<std::string> write(const tensorflow::FunctionDef& function) const;
-  /// Gives a call of a changed function the program, another input.
+  /// Writes a node, which gets the program as another input if it runs a changed function.
   ///   f(x, ^wait) -> f(x, program, ^wait)
-  Result<std::string> write_call(const tensorflow::NodeDef& call, const std::string& program) const;
-  /// Checks whether the node calls a changed function.
-  bool is_call(const tensorflow::NodeDef& node) const;
+  Result<std::string> write_node(const tensorflow::NodeDef& node, const std::string& program) const;
 
  private:
+  bool runs_changed(const tensorflow::NodeDef& node) const;
+  void add_users();
+  bool add_user(const std::string& user, const tensorflow::NodeDef& node);
+
   const tensorflow::GraphDef& graph_;
   std::map<std::string, const Body*> bodies_;
-  std::set<std::string> changed_;
+  std::set<std::string> changed_, loop_bodies_;
 };
 
 }  // namespace intarsia

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "compile/compile_model.h"
-#include "rewrite/write_saved_model.h"
+#include "rewrite/changed_functions.h"
 
 namespace intarsia {
 
@@ -66,7 +66,7 @@ Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, const B
                                               const RewriteTools& tools, const Progress& progress,
                                               RewriteReport& report) {
   const auto rewrite = [&]() -> Result<RewrittenBody> {
-    if (body.body.is_function()) TRY(check_can_take_program(body.body.function, context.graph));
+    TRY(ChangedFunctions(context.graph, {body.body}).check());
     return rewrite_body(body, context, tools, progress);
   };
   Result<RewrittenBody> made = rewrite();

@@ -7,7 +7,9 @@
 #include "base/fill_tensor.h"
 #include "compile/compile_model.h"
 #include "passes/index_limits.h"
+#include "rewrite/changed_functions.h"
 #include "rewrite/find_parts.h"
+#include "rewrite/inner_functions.h"
 #include "rewrite/write_saved_model.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
@@ -112,6 +114,7 @@ struct Candidate {
   std::string name;  // of the program's function
   BodyPart part;
   CompiledFunction function;
+  std::optional<TimesInTensorFlow> times = {};  // absent for a whole body
 };
 
 class BodyRewriter {
@@ -121,60 +124,104 @@ class BodyRewriter {
         tools_(tools),
         effects_(context.graph.functions, context.source),
         name_(original.signatures[0]),
-        result_{.original = original, .body = original.body} {}
+        result_{.original = original} {}
 
   Result<RewrittenBody> run(const Progress& progress) {
-    imported_ = TRY(import_body(result_.original.body, context_));
-    if (imported_.graph.nodes.empty()) return std::move(result_);
-    const CompileRequest request =
-        TRY(request_for_body(imported_.graph, result_.original.body, effects_, tools_.request));
-    PassRunner passes(request, tools_.services);
-    const ImportedFunction imported = TRY(import_graph(passes, name_, imported_.graph));
-    CompiledFunction whole = TRY(compile_function(passes, imported, progress));
-    result_.samples = sample_inputs(whole.problem->graph);
-    if (uses_tensorflow(whole))
-      TRY(add_parts(whole));
-    else
-      TRY(add_whole(std::move(whole)));
-    std::vector<ProgramCall> calls;
-    for (ReplacedPart& part : result_.parts) {
-      part.call.threads = tools_.threads;
-      calls.push_back(part.call);
-    }
-    TRY(replace_parts(result_.body, program_input(result_.body), calls, effects_));
+    Body whole = result_.original.body;
+    TRY(rewrite(whole, name_, tools_.request, progress, &result_.samples));
+    if (whole.is_function()) TRY(rewrite_inner(whole));
     return std::move(result_);
   }
 
  private:
-  Status add_whole(CompiledFunction whole) {
-    const Graph& graph = whole.problem->graph;
-    if (graph.nodes.empty()) return {};
-    return add({name_, {{}, {}, names_of(graph, graph.inputs), names_of(graph, graph.outputs)}, std::move(whole)},
-               std::nullopt);
-  }
-
-  Status add_parts(const CompiledFunction& whole) {
-    std::vector<Candidate> candidates = TRY(compile_parts(find_parts(whole)));
-    if (candidates.empty()) return {};
-    const TemporaryFile program = TRY(write_program(candidates));
-    for (Candidate& one : candidates) {
-      const Graph& graph = one.function.problem->graph;
-      const Result<TimesInTensorFlow> times = tools_.timer.graphs(
-          one.part.original, graph_of_call(program.path(), one.name, graph, tools_.request.threads), sample_inputs(graph));
+  /// Rewrites functions that loops and branches run, each if all can be given a program.
+  Status rewrite_inner(const Body& outer) {
+    CompileRequest request = tools_.request;
+    request.plan_path.clear();
+    int number = 0;
+    for (Body& inner : TRY(find_inner_bodies(outer, context_))) {
+      const std::string function = inner.function;
+      Status done = ChangedFunctions(context_.graph, {inner}).check();
+      if (done) done = rewrite(inner, fmt::format("{}_inner{}", name_, number++), request, {}, nullptr);
       TRY(check_not_cancelled(tools_.services.observer));
-      if (const std::string why = why_not(times); !why.empty())
-        result_.kept.push_back(fmt::format("{} nodes from '{}' on: {}", one.part.original.nodes.size(),
-                                           one.part.original.nodes[0].name, why));
-      else
-        TRY(add(std::move(one), *times));
+      if (!done) result_.kept.push_back(fmt::format("the function '{}': {}", function, done.error().message));
     }
     return {};
   }
 
-  Result<std::vector<Candidate>> compile_parts(std::vector<BodyPart> parts) {
+  /// Replaces what is faster in a body; `samples` get values of its inputs.
+  Status rewrite(Body& body, const std::string& name, const CompileRequest& wanted, const Progress& progress,
+                 std::vector<NamedValue>* samples) {
+    const ImportedBody imported = TRY(import_body(body, context_));
+    if (imported.graph.nodes.empty()) return {};
+    const CompileRequest request = TRY(request_for_body(imported.graph, body, effects_, wanted));
+    PassRunner passes(request, tools_.services);
+    const ImportedFunction function = TRY(import_graph(passes, name, imported.graph));
+    CompiledFunction whole = TRY(compile_function(passes, function, progress));
+    if (samples != nullptr) *samples = sample_inputs(whole.problem->graph);
+    const bool is_mixed = uses_tensorflow(whole) || samples == nullptr;
+    std::vector<Candidate> chosen =
+        is_mixed ? TRY(choose_parts(whole, name)) : take_whole(std::move(whole), name);
+    return replace(body, imported, std::move(chosen));
+  }
+
+  Status replace(Body& body, const ImportedBody& imported, std::vector<Candidate> chosen) {
+    std::vector<ProgramCall> calls;
+    for (const Candidate& one : chosen) {
+      calls.push_back(TRY(make_call(one.name, one.function.problem->graph, one.part.inputs, one.part.outputs,
+                                    imported.sources)));
+      calls.back().threads = tools_.threads;
+    }
+    if (calls.empty()) return {};
+    Body changed = body;
+    TRY(replace_parts(changed, program_input(body), calls, effects_));
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      CompiledFunction& function = chosen[i].function;
+      result_.parts.push_back({chosen[i].name, body.function, result_.original.signatures, std::move(calls[i]),
+                               function.problem->graph.nodes.size(), chosen[i].times});
+      result_.functions.push_back(std::move(function));
+    }
+    body = changed;
+    result_.bodies.push_back(std::move(changed));
+    return {};
+  }
+
+  static std::vector<Candidate> take_whole(CompiledFunction whole, const std::string& name) {
+    std::vector<Candidate> chosen;
+    const Graph& graph = whole.problem->graph;
+    if (graph.nodes.empty()) return chosen;
+    BodyPart part{{}, {}, names_of(graph, graph.inputs), names_of(graph, graph.outputs)};
+    chosen.push_back({name, std::move(part), std::move(whole)});
+    return chosen;
+  }
+
+  /// Compiles the parts of a plan, and returns those that are faster in TensorFlow than what they replace.
+  Result<std::vector<Candidate>> choose_parts(const CompiledFunction& whole, const std::string& name) {
+    std::vector<Candidate> candidates = TRY(compile_parts(find_parts(whole), name)), chosen;
+    if (candidates.empty()) return chosen;
+    const TemporaryFile program = TRY(write_program(candidates));
+    for (Candidate& one : candidates) {
+      const Graph& graph = one.function.problem->graph;
+      const Graph call = graph_of_call(program.path(), one.name, graph, tools_.request.threads);
+      const Result<TimesInTensorFlow> times =
+          tools_.timer.graphs(one.part.original, call, sample_inputs(graph));
+      TRY(check_not_cancelled(tools_.services.observer));
+      if (const std::string why = why_not(times); !why.empty()) {
+        result_.kept.push_back(fmt::format("{} nodes from '{}' on: {}", one.part.original.nodes.size(),
+                                           one.part.original.nodes[0].name, why));
+        continue;
+      }
+      one.times = *times;
+      chosen.push_back(std::move(one));
+    }
+    return chosen;
+  }
+
+  Result<std::vector<Candidate>> compile_parts(std::vector<BodyPart> parts,
+                                                const std::string& prefix) {
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < parts.size(); ++i) {
-      const std::string name = parts.size() == 1 ? name_ : fmt::format("{}_part{}", name_, i);
+      const std::string name = parts.size() == 1 ? prefix : fmt::format("{}_part{}", prefix, i);
       const CompileRequest request = request_for_part(parts[i], tools_.request, tools_.services);
       PassRunner passes(request, tools_.services);
       const ImportedFunction imported = TRY(import_graph(passes, name, parts[i].graph));
@@ -207,21 +254,10 @@ class BodyRewriter {
     return fmt::format("it takes {:.3g} ms in TensorFlow, and would take {:.3g} ms", was / 1e6, is / 1e6);
   }
 
-  Status add(Candidate one, std::optional<TimesInTensorFlow> times) {
-    const Graph& graph = one.function.problem->graph;
-    ReplacedPart part{one.name, result_.body.function, result_.original.signatures,
-                      TRY(make_call(one.name, graph, one.part.inputs, one.part.outputs, imported_.sources)),
-                      graph.nodes.size(), times};
-    result_.parts.push_back(std::move(part));
-    result_.functions.push_back(std::move(one.function));
-    return {};
-  }
-
   const BodyContext& context_;
   const RewriteTools& tools_;
   EffectFinder effects_;
   const std::string name_;  // of the program's function, or the prefix of several
-  ImportedBody imported_;
   RewrittenBody result_;
 };
 

@@ -8,10 +8,10 @@
 
 namespace intarsia {
 
-/// Body with its calls of a program, and the functions that these run.
+/// Body whose calls, and those in its loops and branches, run functions of a program.
 struct RewrittenBody {
   SignatureBody original;
-  Body body;
+  std::vector<Body> bodies;                 // those with calls: it, and functions that its loops and branches run
   std::vector<ReplacedPart> parts;
   std::vector<CompiledFunction> functions;  // one for each part
   std::vector<std::string> kept;            // parts that stay in TensorFlow, and why

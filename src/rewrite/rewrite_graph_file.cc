@@ -62,7 +62,7 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
     const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-rewrite"));
     TRY(write_program(bodies, tools, folder / "program.so"));
     const MappedFile program = TRY(map_file(folder / "program.so"));
-    std::string rewritten = TRY(write_graph_file(bytes, bodies[0].body, std::string(as_text(program.bytes))));
+    std::string rewritten = TRY(write_graph_file(bytes, bodies[0].bodies[0], std::string(as_text(program.bytes))));
     TRY(write_file(folder / "model.pb", rewritten));
     const std::string why = judge_body(bodies[0], request, timer, folder / "model.pb", report);
     if (why.empty()) {

@@ -101,7 +101,7 @@ class SavedModelRewriter {
     TRY(write_program(bodies_, tools_, to / "assets" / asset));
     report_.program_bytes = bytes_of_files(to / "assets" / asset);
     std::vector<Body> bodies;
-    for (const RewrittenBody& body : bodies_) bodies.push_back(body.body);
+    for (const RewrittenBody& body : bodies_) std::ranges::copy(body.bodies, std::back_inserter(bodies));
     return write_file(to / "saved_model.pb", TRY(write_saved_model(bytes_, graph_, bodies, asset)));
   }
 

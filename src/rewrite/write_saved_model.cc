@@ -103,8 +103,7 @@ class MetaGraphWriter {
     for (const NodeDef* node : nodes) {
       NodeDef def = *node;
       if (def.name == init_) def.inputs.push_back(fmt::format("^{}/Assign", program_name));
-      out.add_message(graph_def::node, changed_.is_call(def) ? TRY(changed_.write_call(def, read_name))
-                                                             : TRY(write_body_node(def)));
+      out.add_message(graph_def::node, TRY(changed_.write_node(def, read_name)));
     }
     for (const NodeDef& node : program_nodes()) out.add_message(graph_def::node, TRY(write_body_node(node)));
     return {};
@@ -221,24 +220,6 @@ bool is_served(const MetaGraph& meta) { return std::ranges::find(meta.tags, "ser
 }  // namespace
 
 std::string program_input(const Body& body) { return body.is_function() ? program_name : read_name; }
-
-Status check_can_take_program(const std::string& function, const GraphDef& graph) {
-  const auto check = [&](const NodeDef& node) -> Status {
-    const FunctionDef* called = find_called(node, graph.functions);
-    for (const std::string& used : functions_of(node))
-      if (used == function && called == nullptr)
-        return fail("the node '{}' ({}) runs it, too, which cannot hand it a program", node.name, node.op);
-    return {};
-  };
-  for (const NodeDef& node : graph.nodes) TRY(check(node));
-  for (const auto& [name, caller] : graph.functions)
-    for (const NodeDef& node : caller.nodes) {
-      TRY(check(node));
-      const std::vector<std::string> used = functions_of(node);
-      if (std::ranges::find(used, function) != used.end()) TRY(check_can_take_program(name, graph));
-    }
-  return {};
-}
 
 Result<std::string> write_saved_model(std::string_view bytes, const GraphDef& graph,
                                       const std::vector<Body>& bodies, const std::string& asset) {

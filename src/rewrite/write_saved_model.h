@@ -11,10 +11,6 @@ inline constexpr const char* program_name = "intarsia_program";
 /// Returns how a body's nodes read the program: an argument of a function, or a tensor of the graph.
 std::string program_input(const Body& body);
 
-/// Checks that a program can be handed to the function: whatever calls it can be given one more input. Error:
-/// it is, say, the body of a loop.
-Status check_can_take_program(const std::string& function, const tensorflow::GraphDef& graph);
-
 /// Returns the bytes of a saved_model.pb with these bodies. `asset` is the program's name in the folder of
 /// assets. All else stays as it is in `bytes`: other functions, graphs with other tags, objects.
 ///   serving_default -> call f(x, w) -> f    ->    call f(x, w, program) -> f with nodes that run the program

@@ -1,0 +1,21 @@
+// Functions that loops and branches run.
+#pragma once
+
+#include "rewrite/body.h"
+#include "rewrite/import_body.h"
+
+namespace intarsia {
+
+/// Checks for an operator (If, Case, While) that runs functions with its own inputs, so that these can be given
+/// one more.
+bool runs_functions(const std::string& op);
+/// Checks for a While, whose body returns what it gets.
+bool is_loop(const std::string& op);
+/// Returns the attribute with the types of the inputs that the functions get.
+const char* types_attribute(const std::string& op);
+
+/// Returns the bodies of the functions that loops and branches of a body run, with what is known about their
+/// arguments; not of a function that something else may run, too.
+Result<std::vector<Body>> find_inner_bodies(const Body& body, const BodyContext& context);
+
+}  // namespace intarsia
