@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -9,12 +10,16 @@ import platform
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 
+Run = Callable[[], object]
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "build/venv/bin/python"
 BIN = ROOT / "build/bin"
 OUT = ROOT / "build/bench"
 THREADS = [count for count in (1, 2) if count <= len(os.sched_getaffinity(0))]
+MIN_ROUNDS = 7
 
 
 def json_of(*command: object) -> dict:
@@ -35,6 +40,20 @@ def best_in_turn(programs: list[pathlib.Path], threads: int, seconds: float, rou
             command = ["bench", copy, "--threads", threads, "-t", seconds, "--json", "-q"]
             best[i] = min(best[i], json_of(BIN / "intarsia", *command)["results"][0]["min_ms"])
     return best
+
+
+def times_in_turn(runs: dict[str, Run], seconds: float) -> dict[str, list[float]]:
+    """The seconds of each run; forward and backward."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    end = time.perf_counter() + seconds
+    for rounds in itertools.count():
+        if rounds >= MIN_ROUNDS and time.perf_counter() > end:
+            break
+        for name in list(runs)[:: 1 if rounds % 2 == 0 else -1]:
+            begin = time.perf_counter()
+            runs[name]()
+            times[name].append(time.perf_counter() - begin)
+    return times
 
 
 def replace_section(title: str, lines: list[str]) -> None:

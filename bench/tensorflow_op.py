@@ -32,16 +32,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import intarsia
 import intarsia.tensorflow
 import numpy as np
-from measuring import BIN, OUT, ROOT, THREADS, json_of, processor, replace_section
+from measuring import BIN, OUT, ROOT, THREADS, Run, json_of, processor, replace_section, times_in_turn
 
 import tensorflow as tf
 from onnx import TensorProto, helper
 
-Run = Callable[[], object]
 v1 = tf.compat.v1
 TITLE = "## Programs as ops of TensorFlow"
 BATCHES = {"resnet50": (1, 3, 8, 17), "mobilenetv2": (1, 3, 8, 17), "bert_base": (1, 3, 8)}
-CHAIN, EAGER_CALLS, CALLERS, MIN_ROUNDS = 200, 500, 8, 7  # eager calls are timed together
+CHAIN, EAGER_CALLS, CALLERS = 200, 500, 8  # eager calls are timed together
 
 
 def compile_model(name: str) -> pathlib.Path:
@@ -75,20 +74,6 @@ def session_of(graph: tf.Graph, threads: int) -> v1.Session:
     config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return v1.Session(graph=graph, config=config)
-
-
-def times_in_turn(runs: dict[str, Run], seconds: float) -> dict[str, list[float]]:
-    """The seconds of each run; forward and backward."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    end = time.perf_counter() + seconds
-    for rounds in itertools.count():
-        if rounds >= MIN_ROUNDS and time.perf_counter() > end:
-            break
-        for name in list(runs)[:: 1 if rounds % 2 == 0 else -1]:
-            begin = time.perf_counter()
-            runs[name]()
-            times[name].append(time.perf_counter() - begin)
-    return times
 
 
 def least_us(runs: dict[str, Run], calls: int, seconds: float) -> dict[str, float]:

@@ -81,6 +81,17 @@ void refine_rows(Graph& graph, const Node& node) {
   if (rows >= 0) shape->front() = Dim(rows);
 }
 
+/// Sets the shape of what a table of scalars gives: that of the keys.
+void refine_lookup(Graph& graph, const Node& node) {
+  if (node.op != "LookupTableFindV2" || node.outputs.empty() || node.inputs.size() < 2) return;
+  ValueType& found = graph.value(node.outputs[0]).type;
+  const NodeId table = graph.value(node.inputs[0]).producer;
+  const ValueType& keys = graph.value(node.inputs[1]).type;
+  const bool has_scalars = table != no_node && (graph.node(table).op == "HashTableV2" ||
+                                                graph.node(table).op == "MutableHashTableV2");
+  if (has_scalars && !found.opaque && !found.shape) found.shape = keys.shape;
+}
+
 }  // namespace
 
 Status infer_types(Graph& graph, NodeId id) {
@@ -97,6 +108,7 @@ Status infer_types(Graph& graph, NodeId id) {
     graph.value(output).type = TRY(read_type(**library, probe, TRY(probe.find(written->outputs[number++]))));
   }
   refine_rows(graph, graph.node(id));
+  refine_lookup(graph, graph.node(id));
   return {};
 }
 

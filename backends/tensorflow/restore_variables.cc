@@ -61,7 +61,8 @@ Result<std::string> write_nodes(const Library& library, const std::vector<NodeDe
   return complete_graph(library, graph);
 }
 
-Result<ObjectGraph> read_objects(const Library& library, const std::string& checkpoint) {
+/// Returns the graph of objects that a checkpoint holds.
+Result<std::string> read_object_bytes(const Library& library, const std::string& checkpoint) {
   const std::string bytes = TRY(
       write_nodes(library, make_restore(checkpoint, {checkpoint_graph_key}, {data_type_of(DType::string)})));
   const std::unique_ptr<Session> session = TRY(Session::from_graph(library, bytes, {1, true}));
@@ -70,8 +71,13 @@ Result<ObjectGraph> read_objects(const Library& library, const std::string& chec
   TRY(session->run({}, {}, {&output, 1}, {&made, 1}));
   const Tensor tensor = TRY(adopt_tensor(library, OwnedTensor(made, DeleteTensor{&library})));
   if (tensor.as<std::string>().size() != 1) return fail("'{}' is not a single string", checkpoint_graph_key);
+  return tensor.as<std::string>()[0];
+}
+
+Result<ObjectGraph> read_objects(const Library& library, const std::string& checkpoint) {
+  const std::string bytes = TRY(read_object_bytes(library, checkpoint));
   try {
-    return read_checkpoint_objects(tensor.as<std::string>()[0]);
+    return tensorflow::read_checkpoint_objects(bytes);
   } catch (const protozero::exception& error) {
     return fail("'{}' is damaged ({})", checkpoint_graph_key, error.what());
   }
@@ -125,6 +131,37 @@ Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const 
   const std::string checkpoint = checkpoint_of(files.folder);
   TRY(with_context(restore_variables(*session, checkpoint, files.unrestored), "checkpoint '{}'", checkpoint));
   return session;
+}
+
+Result<std::string> read_checkpoint_objects(const Library& library, const std::string& folder) {
+  const std::string checkpoint = checkpoint_of(folder);
+  return with_context(read_object_bytes(library, checkpoint), "checkpoint '{}'", checkpoint);
+}
+
+Status copy_checkpoint(const Library& library, const std::string& from, const std::string& to,
+                       const std::vector<std::string>& keys, const std::vector<int32_t>& types,
+                       const std::string& objects) {
+  const std::string name = "intarsia_save";
+  std::vector<std::string> saved = keys;
+  std::vector<int32_t> saved_types = types;
+  saved.push_back(checkpoint_graph_key);
+  saved_types.push_back(data_type_of(DType::string));
+  std::vector<NodeDef> nodes;
+  if (!keys.empty()) nodes = make_restore(checkpoint_of(from), keys, types);
+  const Shape all{static_cast<int64_t>(saved.size())};
+  nodes.push_back(make_strings(name + "/prefix", {checkpoint_of(to)}, {}));
+  nodes.push_back(make_strings(name + "/keys", saved, all));
+  nodes.push_back(make_strings(name + "/slices", std::vector<std::string>(saved.size()), all));
+  nodes.push_back(make_strings(name + "/objects", {objects}, {}));
+  NodeDef save{name, "SaveV2", {}, {name + "/prefix", name + "/keys", name + "/slices"}, {}};
+  for (size_t i = 0; i < keys.size(); ++i) save.inputs.push_back(fmt::format("{}:{}", restore_name, i));
+  save.inputs.push_back(name + "/objects");
+  save.attributes.set("dtypes", encode_types(saved_types));
+  nodes.push_back(std::move(save));
+  const std::unique_ptr<Session> session =
+      TRY(Session::from_graph(library, TRY(write_nodes(library, nodes)), {1, true}));
+  const TF_Operation* target = library.api().find_operation(session->graph(), name.c_str());
+  return with_context(session->run_targets({&target, 1}), "checkpoint '{}'", checkpoint_of(to));
 }
 
 }  // namespace intarsia::tf

@@ -11,4 +11,12 @@ namespace intarsia::tf {
 Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files,
                                                   const SessionSettings& settings);
 
+/// Does what TensorFlowSource::read_checkpoint_objects describes.
+Result<std::string> read_checkpoint_objects(const Library& library, const std::string& folder);
+
+/// Does what TensorFlowSource::copy_checkpoint describes.
+Status copy_checkpoint(const Library& library, const std::string& from, const std::string& to,
+                       const std::vector<std::string>& keys, const std::vector<int32_t>& types,
+                       const std::string& objects);
+
 }  // namespace intarsia::tf

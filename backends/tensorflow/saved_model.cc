@@ -146,6 +146,14 @@ TensorFlowSource make_tensorflow_source(std::vector<std::string> op_libraries) {
                                            const std::vector<SavedTable>& tables) -> Result<SavedContents> {
     return tf::read_contents(*TRY(tf::open_library(op_libraries)), files, variables, tables);
   };
+  source.read_checkpoint_objects = [op_libraries](const std::string& folder) -> Result<std::string> {
+    return tf::read_checkpoint_objects(*TRY(tf::open_library(op_libraries)), folder);
+  };
+  source.copy_checkpoint =
+      [op_libraries](const std::string& from, const std::string& to, const std::vector<std::string>& keys,
+                     const std::vector<int32_t>& types, const std::string& objects) -> Status {
+    return tf::copy_checkpoint(*TRY(tf::open_library(op_libraries)), from, to, keys, types, objects);
+  };
   return source;
 }
 

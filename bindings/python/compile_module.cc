@@ -120,6 +120,16 @@ void define_options(nb::module_& module) {
   define_choice(options, "prefer", "--prefer", &CompileOptions::prefer);
 }
 
+/// Returns views of inputs, which must outlive them.
+std::vector<intarsia::NamedView> views_of(std::vector<std::pair<std::string, Value*>>& inputs) {
+  std::vector<intarsia::NamedView> views;
+  for (auto& [name, value] : inputs) {
+    const intarsia_tensor tensor = value->describe(name.c_str());
+    views.push_back({name, intarsia::View(tensor.data, tensor.dtype, value->shape)});
+  }
+  return views;
+}
+
 }  // namespace
 
 void define_compile(nb::module_& module) {
@@ -151,6 +161,13 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().split(model, cuts, folder, options); });
   });
+  module.def(
+      "rewrite", [](const std::string& model, const std::string& output, const CompileOptions& compile,
+                    bool force, bool keep_variables, std::vector<std::pair<std::string, Value*>> inputs) {
+        intarsia::RewriteOptions options{force, views_of(inputs), keep_variables, compile};
+        Callbacks callbacks(std::nullopt, std::nullopt, options.compile);
+        return callbacks.run([&] { return intarsia::Compiler::get().rewrite(model, output, options); });
+      });
   module.def("export_functions", [](const std::vector<std::pair<std::string, nb::bytes>>& objects,
                                     const std::string& path, CompileOptions options) {
     std::vector<std::pair<std::string, std::string>> functions;
@@ -170,10 +187,7 @@ void define_compile(nb::module_& module) {
                          const std::vector<std::pair<std::string, std::string>>& bindings) {
     intarsia::CheckOptions options;
     options.bindings = bindings;
-    for (auto& [name, value] : inputs) {
-      const intarsia_tensor tensor = value->describe(name.c_str());
-      options.inputs.push_back({name, intarsia::View(tensor.data, tensor.dtype, value->shape)});
-    }
+    options.inputs = views_of(inputs);
     options.model = model;
     options.against = against;
     options.rtol = rtol;

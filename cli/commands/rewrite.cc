@@ -40,6 +40,9 @@ void print_report(const Json& report, const std::string& output) {
                count_of(part["outputs"].size(), "output"));
   for (const Json& kept : report["kept"]) fmt::print("  {:<9} {}\n", "kept", kept.get<std::string>());
   for (const Json& signature : report["signatures"]) print_signature(signature);
+  if (!report["dropped_variables"].empty())
+    fmt::print("  {:<9} {}, which nothing reads any more\n", "dropped",
+               count_of(report["dropped_variables"].size(), "variable"));
   const Json& bytes = report["bytes"];
   fmt::print("  {:<9} {}, was {}\n", "size", print_bytes(bytes["after"]), print_bytes(bytes["before"]));
   fmt::print("{}: {} in {:.1f} s\n", output,
@@ -55,8 +58,7 @@ void rewrite(RewriteOptions& options) {
     display->show(phase, static_cast<double>(done) / total);
   };
   const InterruptGuard guard(options.rewrite.compile);
-  const std::string text =
-      intarsia::Compiler::get().rewrite(options.model, options.output, options.rewrite);
+  const std::string text = intarsia::Compiler::get().rewrite(options.model, options.output, options.rewrite);
   display.reset();
   if (options.json)
     std::puts(text.c_str());
@@ -70,11 +72,15 @@ void add_rewrite_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("rewrite", "Let compiled parts run inside a SavedModel, which stays a SavedModel");
   auto options = std::make_shared<RewriteOptions>();
-  command->add_option("model", options->model, "The SavedModel")->required()->type_name("MODEL");
-  command->add_option("output", options->output, "Where the new SavedModel is written")
+  command->add_option("model", options->model, "The model: a SavedModel folder, or a frozen GraphDef (.pb)")
       ->required()
-      ->type_name("FOLDER");
-  command->add_flag("--force", options->rewrite.force, "Replace an older SavedModel there");
+      ->type_name("MODEL");
+  command->add_option("output", options->output, "Where the new one is written")
+      ->required()
+      ->type_name("OUTPUT");
+  command->add_flag("--force", options->rewrite.force, "Replace an older model there");
+  command->add_flag("--keep-variables", options->rewrite.keep_variables,
+                    "Keep variables that nothing reads any more, as a program has their values");
   add_input_option(*command, options->inputs);
   add_compile_options(*command, options->rewrite.compile);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");

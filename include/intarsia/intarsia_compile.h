@@ -170,6 +170,9 @@ typedef struct intarsia_rewrite_request {
   const intarsia_tensor* inputs; /* input_count inputs to time signatures with; all others are filled */
   size_t input_count;
   int32_t force; /* whether (not 0) an older SavedModel there is replaced */
+  /* Whether (not 0) variables that nothing reads any more, as a program has their values, stay in the
+   * checkpoint and among the model's objects. */
+  int32_t keep_variables;
 } intarsia_rewrite_request;
 
 /* Rewrites a SavedModel so that nodes of the operator Intarsia (docs/tensorflow_op.md) compute the parts that

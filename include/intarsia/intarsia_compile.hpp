@@ -58,6 +58,7 @@ struct CheckOptions {
 struct RewriteOptions {
   bool force = false;             // whether an older SavedModel is replaced
   std::vector<NamedView> inputs;  // inputs to time with; all others are filled
+  bool keep_variables = false;    // whether variables that nothing reads any more stay
   CompileOptions compile;
 };
 
@@ -258,7 +259,8 @@ class Compiler {
     return take(json);
   }
 
-  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite). Returns the object of `intarsia rewrite
+  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite). Returns the object of `intarsia
+  /// rewrite
   /// --json`.
   std::string rewrite(const std::string& model, const std::string& output,
                       const RewriteOptions& options = {}) const {
@@ -270,6 +272,7 @@ class Compiler {
     request.compile = compile.get();
     request.output = output.c_str();
     request.force = options.force;
+    request.keep_variables = options.keep_variables;
     request.inputs = inputs.data();
     request.input_count = inputs.size();
     char* report = nullptr;

@@ -21,6 +21,7 @@ Status rewrite(const intarsia_rewrite_request& given, char** report) {
   const RewriteRequest request{.compile = read.request,
                                .output = from.output,
                                .replaces = from.force != 0,
+                               .keeps_variables = from.keep_variables != 0,
                                .threads = from.compile->threads,
                                .inputs = TRY(read_inputs(from.inputs, from.input_count))};
   const RewriteReport made = TRY(rewrite_model(request, services, make_tensorflow_timer(read.request)));

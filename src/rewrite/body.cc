@@ -182,7 +182,8 @@ Result<std::string> write_body_node(const NodeDef& node, const std::set<std::str
     }
   }
   for (const std::string& name : changed)
-    write_attribute_entry(out, name, TRY(write_attribute(*node.attributes.find(name))));
+    if (const AttributeValue* value = node.attributes.find(name))
+      write_attribute_entry(out, name, TRY(write_attribute(*value)));
   return bytes;
 }
 

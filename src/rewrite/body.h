@@ -42,6 +42,8 @@ struct Body {
   std::vector<BodyNode> nodes;
   std::vector<BodyReturn> returns;
   std::map<std::string, std::string> control_returns;  // as FunctionDef::control_returns
+  std::set<std::string> kept =
+      {};  // nodes that stay though nothing reads them, as the file names them elsewhere
 
   bool is_function() const { return !function.empty(); }
   /// Returns the number of each node by its name.
@@ -70,7 +72,8 @@ Result<Body> make_graph_body(const tensorflow::GraphDef& graph, const std::vecto
 Status resolve_sources(Body& body, const ReferenceResolver& resolver);
 
 /// Returns the serialized node: all that its `bytes` hold, with its name and inputs, and the attributes of
-/// these names. Wishes to lie on the device of another node, which may be gone, are left out.
+/// these names as they are now, if they are there. Wishes to lie on the device of another node, which may be
+/// gone, are left out.
 Result<std::string> write_body_node(const tensorflow::NodeDef& node,
                                     const std::set<std::string>& changed = {});
 

@@ -45,6 +45,7 @@ Json describe_rewrite(const RewriteReport& report) {
   json["signatures"] = Json::array();
   for (const RewriteReport::Timed& timed : report.signatures)
     json["signatures"].push_back(describe_signature(timed));
+  json["dropped_variables"] = report.dropped;
   json["bytes"] = {
       {"before", report.bytes_before}, {"after", report.bytes_after}, {"program", report.program_bytes}};
   json["seconds"] = report.seconds;

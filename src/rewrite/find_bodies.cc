@@ -144,6 +144,7 @@ Result<Body> graph_body(const MetaGraph& meta, const GraphDef& graph,
   }
   Body body = TRY(make_graph_body(graph, returned, source));
   for (auto& [tensor, argument] : arguments) body.arguments.push_back(std::move(argument));
+  for (const std::string& name : meta.collected) body.kept.insert(node_of(name));
   return body;
 }
 

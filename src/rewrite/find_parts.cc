@@ -4,6 +4,7 @@
 
 #include "plan/partition/is_work.h"
 #include "plan/partition/partition_graph.h"
+#include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 
 namespace intarsia {
@@ -75,6 +76,23 @@ Result<std::vector<ExchangedTensor>> exchange(const Graph& graph, const std::vec
   return tensors;
 }
 
+/// Lets levels never fall along an edge, as those of nodes that are not the body's are not known.
+std::vector<uint32_t> rise(const Graph& graph, std::vector<uint32_t> levels) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    for (ValueId read : values_read(graph.nodes[i]))
+      if (const NodeId from = graph.value(read).producer; from != no_node)
+        levels[i] = std::max(levels[i], levels[index(from)]);
+  return levels;
+}
+
+/// Gives the copies that the import added the attribute that TensorFlow wants.
+void complete_copies(Graph& graph) {
+  for (Node& node : graph.nodes)
+    if (node.op == "Identity" && !node.attributes.has("T"))
+      node.attributes.set(
+          "T", tensorflow::encode_type(tensorflow::data_type_of(graph.value(node.inputs[0]).type.dtype)));
+}
+
 }  // namespace
 
 std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values) {
@@ -88,21 +106,27 @@ bool uses_tensorflow(const PlannedFunction& planned) {
                              [&](const PlacedNode& node) { return is_in_tensorflow(planned, node); });
 }
 
-std::vector<BodyPart> find_parts(const PlannedFunction& planned) {
+std::vector<BodyPart> find_parts(const PlannedFunction& planned,
+                                 const std::map<std::string, uint32_t>& levels) {
   const Graph& graph = planned.problem->graph;
   Placement sides = planned.chosen.plan.placement;
-  for (PlacedNode& node : sides.nodes) {
+  std::vector<uint32_t> level_of;
+  for (size_t i = 0; i < sides.nodes.size(); ++i) {
+    PlacedNode& node = sides.nodes[i];
     node.target = is_in_tensorflow(planned, node) ? in_tensorflow : in_program;
     node.open_size = 0;
+    const auto level = levels.find(graph.nodes[i].name);
+    level_of.push_back(level == levels.end() ? 0 : level->second);
   }
-  sides.undivide();
+  sides.divide(rise(graph, std::move(level_of)));
   const Partition partition = partition_graph(graph, sides);
   std::vector<BodyPart> parts;
   for (size_t i = 0; i < partition.regions.size(); ++i) {
     const std::vector<NodeId>& nodes = partition.regions[i].nodes;
     if (partition.regions[i].target != in_program || !pays(graph, nodes)) continue;
     const Boundary& boundary = partition.boundaries[i];
-    const Graph original = extract_subgraph(graph, nodes, boundary);
+    Graph original = extract_subgraph(graph, nodes, boundary);
+    complete_copies(original);
     BodyPart part{original, original, names_of(graph, boundary.inputs), names_of(graph, boundary.outputs)};
     forget_types(part.graph);
     parts.push_back(std::move(part));

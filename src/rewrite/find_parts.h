@@ -10,7 +10,7 @@ namespace intarsia {
 /// Part of a body: nodes that other backends than TensorFlow run in the plan.
 struct BodyPart {
   Graph original;  // with all types
-  Graph graph;  // with inputs whose sizes are numbers or single symbols; no other value has a type
+  Graph graph;     // with inputs whose sizes are numbers or single symbols; no other value has a type
   std::vector<std::string> inputs, outputs;  // values of the body's graph
 };
 
@@ -21,8 +21,10 @@ std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>
 bool uses_tensorflow(const PlannedFunction& planned);
 
 /// Joins the nodes that the plan does not leave to TensorFlow in as few parts as convexity allows. A part
-/// without any work (is_work.h) and of few nodes is not worth a call.
-std::vector<BodyPart> find_parts(const PlannedFunction& planned);
+/// without any work (is_work.h) and of few nodes is not worth a call. `levels`: those of nodes
+/// (ImportedBody::levels), of which a part has one.
+std::vector<BodyPart> find_parts(const PlannedFunction& planned,
+                                 const std::map<std::string, uint32_t>& levels);
 
 /// Returns the call of a part, or of a whole body, as a function of the program. Error: a value is no tensor
 /// of the body.

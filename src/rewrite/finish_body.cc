@@ -21,6 +21,19 @@ bool is_fatal(const Error& error) {
   return std::ranges::find(fatal, error.kind) != fatal.end();
 }
 
+/// Joins the lines of a message of TensorFlow's.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool is_space = c == ' ' || c == '\n' || c == '\t';
+    if (!is_space)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  return line;
+}
+
 }  // namespace
 
 Status write_program(std::vector<RewrittenBody>& bodies, const RewriteTools& tools,
@@ -39,18 +52,27 @@ Status write_program(std::vector<RewrittenBody>& bodies, const RewriteTools& too
   return {};
 }
 
-std::string judge_body(const RewrittenBody& body, const RewriteRequest& request, const TensorFlowTimer& timer,
-                       const std::string& rewritten, RewriteReport& report) {
+Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& request,
+                               const TensorFlowTimer& timer, const std::string& rewritten,
+                               RewriteReport& report) {
   std::string why;
   std::vector<NamedValue> samples = request.inputs;
   std::ranges::copy(body.samples, std::back_inserter(samples));
   for (const std::string& signature : body.original.signatures) {
     const Result<TimesInTensorFlow> times =
         timer.models({request.compile.model_path, rewritten, signature, samples});
-    report.signatures.push_back({signature, times ? *times : TimesInTensorFlow(), times ? "" : times.error().message});
+    report.signatures.push_back(
+        {signature, times ? *times : TimesInTensorFlow(), times ? "" : one_line(times.error().message)});
+    const bool has_all_inputs = times || times.error().kind != ErrorKind::unsupported;
+    if (!times && has_all_inputs && !request.inputs.empty())
+      return fail(ErrorKind::invalid_argument,
+                  "signature '{}' does not run with the inputs that are given: {}", signature,
+                  one_line(times.error().message));
     if (!times) continue;
     const auto was = static_cast<double>(times->original), is = static_cast<double>(times->rewritten);
-    if (!(times->difference <= tolerated_difference))
+    if (!times->fault.empty())
+      why = fmt::format("it would not run: {}", times->fault);
+    else if (!(times->difference <= tolerated_difference))
       why = fmt::format("results would differ by {:.2g} of the largest", times->difference);
     else if (is > was * slower)
       why = fmt::format("a run takes {:.3g} ms, and would take {:.3g} ms", was / 1e6, is / 1e6);
@@ -59,7 +81,7 @@ std::string judge_body(const RewrittenBody& body, const RewriteRequest& request,
 }
 
 void note_kept(RewriteReport& report, const SignatureBody& body, const std::string& why) {
-  report.kept.push_back(fmt::format("{}: {}", fmt::join(body.signatures, ", "), why));
+  report.kept.push_back(fmt::format("{}: {}", fmt::join(body.signatures, ", "), one_line(why)));
 }
 
 Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, const BodyContext& context,

@@ -12,9 +12,11 @@ Status write_program(std::vector<RewrittenBody>& bodies, const RewriteTools& too
                      const std::filesystem::path& path);
 
 /// Times the body's signatures in the model and in the one that is rewritten, and adds their times to the
-/// report. Returns why the body should stay as it is; empty if it should not.
-std::string judge_body(const RewrittenBody& body, const RewriteRequest& request, const TensorFlowTimer& timer,
-                       const std::string& rewritten, RewriteReport& report);
+/// report. Returns why the body should stay as it is; empty if it should not. Error: the model does not run
+/// with the inputs that the request gives.
+Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& request,
+                               const TensorFlowTimer& timer, const std::string& rewritten,
+                               RewriteReport& report);
 
 /// Adds to the report what stays as it is.
 void note_kept(RewriteReport& report, const SignatureBody& body, const std::string& why);

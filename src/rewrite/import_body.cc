@@ -47,7 +47,10 @@ class BodyImport {
  public:
   BodyImport(const Body& body, const BodyContext& context)
       : body_(body), context_(context), numbers_(body.index()), left_out_(body.nodes.size(), false) {
-    for (const BodyArgument& argument : body.arguments) arguments_[argument.name] = &argument;
+    for (const BodyArgument& argument : body.arguments) {
+      arguments_[argument.name] = &argument;
+      fed_.insert(node_of(argument.name));
+    }
   }
 
   Result<ImportedBody> run() {
@@ -62,6 +65,7 @@ class BodyImport {
         TRY(import_nodes(graph_, inputs_, boundary_outputs_, context_.source, context_.read_saved));
     for (size_t i = 0; i < inputs_.size(); ++i) imported.sources[inputs_[i].name] = input_sources_[i];
     add_sources_of_nodes(imported);
+    for (const std::string& name : needed_) imported.levels[import_name(name)] = level_of(numbers_.at(name));
     return imported;
   }
 
@@ -271,6 +275,41 @@ class BodyImport {
     }
   }
 
+  bool is_imported(const BodyNode& node) const {
+    return needed_.contains(node.def.name) && !fed_.contains(node.def.name);
+  }
+
+  /// Returns how often what the node needs leaves the imported nodes. Of these, what they wait for does not
+  /// count: a call may start before.
+  uint32_t level_of(size_t number) {
+    std::vector<size_t> open{number};
+    while (!open.empty()) {
+      const size_t at = open.back();
+      if (levels_.contains(at)) {
+        open.pop_back();
+        continue;
+      }
+      const BodyNode& node = body_.nodes[at];
+      uint32_t level = 0;
+      const size_t waiting = open.size();
+      for (const std::string& input : node.def.inputs) {
+        if (is_control(input) && is_imported(node)) continue;
+        const auto from = numbers_.find(node_of(input));
+        if (from == numbers_.end()) continue;
+        const auto known = levels_.find(from->second);
+        const bool leaves = is_imported(body_.nodes[from->second]) && !is_imported(node);
+        if (known != levels_.end())
+          level = std::max(level, known->second + (leaves ? 1 : 0));
+        else if (visited_.insert({at, from->second}).second)
+          open.push_back(from->second);
+      }
+      if (open.size() != waiting) continue;
+      levels_[at] = level;
+      open.pop_back();
+    }
+    return levels_.at(number);
+  }
+
   const Body& body_;
   const BodyContext& context_;
   const std::map<std::string, size_t> numbers_;
@@ -280,6 +319,9 @@ class BodyImport {
   std::set<std::string> needed_, captured_;      // names of nodes: of the body, and of the model's own graph
   std::vector<std::string> outputs_;             // sources
   std::map<std::string, std::string> provided_;  // tensors of `graph_` by source, where they differ
+  std::set<std::string> fed_;                    // nodes that make what is an argument, too
+  std::map<size_t, uint32_t> levels_;            // of nodes of the body
+  std::set<std::pair<size_t, size_t>> visited_;  // edges; one that is visited twice is part of a loop
   GraphDef graph_;
   std::vector<BoundaryTensor> inputs_, boundary_outputs_;
   std::vector<std::string> input_sources_;

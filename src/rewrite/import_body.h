@@ -1,6 +1,8 @@
 // Import of a body as a Graph, with the way back: which tensor of the body each of its values is.
 #pragma once
 
+#include <algorithm>
+
 #include "graph/graph.h"
 #include "import/flatten_graph.h"
 #include "rewrite/body.h"
@@ -10,6 +12,13 @@ namespace intarsia {
 struct ImportedBody {
   Graph graph;  // as import_saved_model makes it; without nodes if none of the body's could be imported
   std::map<std::string, std::string> sources;  // of values that nodes of the body make or get, by name
+  /// How often what a node of the graph needs goes through nodes outside of the graph that need nodes of it,
+  /// by name: no part can hold nodes of two levels, as it would need itself.
+  std::map<std::string, uint32_t> levels = {};
+
+  bool has_levels() const {
+    return std::ranges::any_of(levels, [](const auto& entry) { return entry.second > 0; });
+  }
 };
 
 /// Facts about the model that bodies are imported with. All of it outlives the import.

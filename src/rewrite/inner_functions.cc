@@ -16,7 +16,9 @@ bool is_one_of(const std::string& op, std::initializer_list<std::string_view> op
   return std::ranges::find(ops, op) != ops.end();
 }
 
-bool is_branch(const std::string& op) { return is_one_of(op, {"If", "StatelessIf", "Case", "StatelessCase"}); }
+bool is_branch(const std::string& op) {
+  return is_one_of(op, {"If", "StatelessIf", "Case", "StatelessCase"});
+}
 
 /// Finder of who runs which function.
 class FunctionUses {

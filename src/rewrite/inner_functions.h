@@ -6,8 +6,8 @@
 
 namespace intarsia {
 
-/// Checks for an operator (If, Case, While) that runs functions with its own inputs, so that these can be given
-/// one more.
+/// Checks for an operator (If, Case, While) that runs functions with its own inputs, so that these can be
+/// given one more.
 bool runs_functions(const std::string& op);
 /// Checks for a While, whose body returns what it gets.
 bool is_loop(const std::string& op);

@@ -34,9 +34,12 @@ Result<StagedFolder> StagedFolder::create(const std::string& output, bool replac
   fs::path target = fs::absolute(output, error).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();
   if (fs::exists(target, error)) {
-    if (!replaces) return fail("'{}' exists; name another folder, or replace it with --force", output);
+    if (!replaces)
+      return fail(ErrorKind::invalid_argument, "'{}' exists; name another folder, or replace it with --force",
+                  output);
     if (!fs::exists(target / "saved_model.pb", error))
-      return fail("'{}' is no SavedModel, and is not replaced; name another folder", output);
+      return fail(ErrorKind::invalid_argument,
+                  "'{}' is no SavedModel, and is not replaced; name another folder", output);
     target = fs::canonical(target, error);
   }
   std::string name = (target.parent_path() / (target.filename().string() + ".new-XXXXXX")).string();

@@ -99,25 +99,12 @@ class PartReplacement {
       if (needed_.contains(node.def.name)) redirect(node);
     for (BodyNode& node : new_nodes_) redirect(node);
     for (BodyReturn& one : body_.returns)
-      if (const auto at = replaced_.find(one.source); at != replaced_.end() && can_rename(one)) {
+      if (const auto at = replaced_.find(one.source); at != replaced_.end()) {
         one.text = at->second.text;
         one.source = at->second.source;
       }
     for (BodyNode& node : new_nodes_) body_.nodes.push_back(std::move(node));
     numbers_ = body_.index();
-  }
-
-  /// Checks whether a result can be made by another node, which in the model's own graph gets the name of the
-  /// one that made it.
-  bool can_rename(const BodyReturn& result) const {
-    if (body_.is_function()) return true;
-    const std::string node = node_of(result.source);
-    return parse_reference(result.source).output == 0 &&
-           std::ranges::none_of(body_.nodes, [&](const BodyNode& one) {
-             return !needed_.contains(one.def.name) &&
-                    std::ranges::any_of(one.def.inputs,
-                                        [&](const std::string& input) { return node_of(input) == node; });
-           });
   }
 
   void redirect(BodyNode& node) const {
@@ -145,7 +132,8 @@ class PartReplacement {
     for (const BodyNode& node : body_.nodes) {
       const bool is_new = node.def.bytes.empty() && node.def.op == "Intarsia";
       const bool is_needed = needed_.contains(node.def.name);
-      if (is_needed ? TRY(effects_.has_effects(node.def)) : !is_new && is_outside(node))
+      if (body_.kept.contains(node.def.name) ||
+          (is_needed ? TRY(effects_.has_effects(node.def)) : !is_new && is_outside(node)))
         open.push_back(node.def.name);
     }
     while (!open.empty()) {
@@ -251,11 +239,12 @@ class PartReplacement {
     std::erase_if(body_.nodes, [&](const BodyNode& node) { return !live_.contains(node.def.name); });
   }
 
-  /// Gives nodes that make results the names under which users know those.
+  /// Gives nodes that make results the names under which users know those, where these are free: not where
+  /// the old node stays, or made more than the result.
   void keep_result_names() {
     for (BodyReturn& one : body_.returns) {
       const std::string from = node_of(one.source), to = node_of(one.name);
-      if (from == to || body_.index().contains(to)) continue;
+      if (from == to || parse_reference(one.name).output != 0 || body_.index().contains(to)) continue;
       for (BodyNode& node : body_.nodes) {
         if (node.def.name == from) node.def.name = to;
         for (std::string& input : node.def.inputs)

@@ -159,9 +159,9 @@ class BodyRewriter {
     const ImportedFunction function = TRY(import_graph(passes, name, imported.graph));
     CompiledFunction whole = TRY(compile_function(passes, function, progress));
     if (samples != nullptr) *samples = sample_inputs(whole.problem->graph);
-    const bool is_mixed = uses_tensorflow(whole) || samples == nullptr;
+    const bool is_mixed = uses_tensorflow(whole) || samples == nullptr || imported.has_levels();
     std::vector<Candidate> chosen =
-        is_mixed ? TRY(choose_parts(whole, name)) : take_whole(std::move(whole), name);
+        is_mixed ? TRY(choose_parts(whole, name, imported.levels)) : take_whole(std::move(whole), name);
     return replace(body, imported, std::move(chosen));
   }
 
@@ -177,8 +177,8 @@ class BodyRewriter {
     TRY(replace_parts(changed, program_input(body), calls, effects_));
     for (size_t i = 0; i < chosen.size(); ++i) {
       CompiledFunction& function = chosen[i].function;
-      result_.parts.push_back({chosen[i].name, body.function, result_.original.signatures, std::move(calls[i]),
-                               function.problem->graph.nodes.size(), chosen[i].times});
+      result_.parts.push_back({chosen[i].name, body.function, result_.original.signatures,
+                               std::move(calls[i]), function.problem->graph.nodes.size(), chosen[i].times});
       result_.functions.push_back(std::move(function));
     }
     body = changed;
@@ -196,8 +196,9 @@ class BodyRewriter {
   }
 
   /// Compiles the parts of a plan, and returns those that are faster in TensorFlow than what they replace.
-  Result<std::vector<Candidate>> choose_parts(const CompiledFunction& whole, const std::string& name) {
-    std::vector<Candidate> candidates = TRY(compile_parts(find_parts(whole), name)), chosen;
+  Result<std::vector<Candidate>> choose_parts(const CompiledFunction& whole, const std::string& name,
+                                              const std::map<std::string, uint32_t>& levels) {
+    std::vector<Candidate> candidates = TRY(compile_parts(find_parts(whole, levels), name)), chosen;
     if (candidates.empty()) return chosen;
     const TemporaryFile program = TRY(write_program(candidates));
     for (Candidate& one : candidates) {
@@ -217,8 +218,7 @@ class BodyRewriter {
     return chosen;
   }
 
-  Result<std::vector<Candidate>> compile_parts(std::vector<BodyPart> parts,
-                                                const std::string& prefix) {
+  Result<std::vector<Candidate>> compile_parts(std::vector<BodyPart> parts, const std::string& prefix) {
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < parts.size(); ++i) {
       const std::string name = parts.size() == 1 ? prefix : fmt::format("{}_part{}", prefix, i);
@@ -247,6 +247,7 @@ class BodyRewriter {
   /// Returns why a part with these times stays in TensorFlow; empty if it does not.
   static std::string why_not(const Result<TimesInTensorFlow>& times) {
     if (!times) return fmt::format("it cannot be timed in TensorFlow: {}", times.error().message);
+    if (!times->fault.empty()) return fmt::format("it would not run: {}", times->fault);
     if (!(times->difference <= tolerated_difference))
       return fmt::format("results would differ by {:.2g} of the largest", times->difference);
     const auto was = static_cast<double>(times->original), is = static_cast<double>(times->rewritten);

@@ -11,7 +11,7 @@ namespace intarsia {
 /// Body whose calls, and those in its loops and branches, run functions of a program.
 struct RewrittenBody {
   SignatureBody original;
-  std::vector<Body> bodies;                 // those with calls: it, and functions that its loops and branches run
+  std::vector<Body> bodies;  // those with calls: it, and functions that its loops and branches run
   std::vector<ReplacedPart> parts;
   std::vector<CompiledFunction> functions;  // one for each part
   std::vector<std::string> kept;            // parts that stay in TensorFlow, and why
@@ -27,8 +27,8 @@ struct RewriteTools {
 };
 
 /// Plans the body as compile_model plans a model, compiles what the plan does not leave to TensorFlow, and
-/// replaces it where that is faster in TensorFlow: of a whole body, whoever has the model can tell. There are no
-/// parts where nothing is faster.
+/// replaces it where that is faster in TensorFlow: of a whole body, whoever has the model can tell. There are
+/// no parts where nothing is faster.
 Result<RewrittenBody> rewrite_body(const SignatureBody& original, const BodyContext& context,
                                    const RewriteTools& tools, const Progress& progress);
 

@@ -17,7 +17,8 @@ using namespace tensorflow;
 namespace {
 
 /// Returns the whole graph as a body, from its placeholders to the nodes that nothing reads.
-Result<SignatureBody> body_of_graph(const std::string& path, const GraphDef& graph, const TensorFlowSource& source) {
+Result<SignatureBody> body_of_graph(const std::string& path, const GraphDef& graph,
+                                    const TensorFlowSource& source) {
   const ModelBoundary boundary = TRY(read_graph_def_boundary(path));
   std::vector<std::string> returned;
   for (const BoundaryTensor& output : boundary.outputs) returned.push_back(output.tensor);
@@ -31,7 +32,8 @@ Result<SignatureBody> body_of_graph(const std::string& path, const GraphDef& gra
 Status check_output_file(const RewriteRequest& request) {
   std::error_code error;
   if (!request.replaces && std::filesystem::exists(request.output, error))
-    return fail("'{}' exists; name another file, or replace it with --force", request.output);
+    return fail(ErrorKind::invalid_argument, "'{}' exists; name another file, or replace it with --force",
+                request.output);
   return check_output(request.output, std::vector{request.compile.model_path});
 }
 
@@ -54,6 +56,7 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
   RewriteReport report;
   const SignatureBody original = TRY(body_of_graph(path, graph, services.tensorflow));
   std::vector<RewrittenBody> bodies;
+  // Results are known by the names of nodes that nothing reads, so that these names are free.
   if (auto body = TRY(try_body(original, context, tools, services.observer.progress.part(1), report)))
     bodies.push_back(*std::move(body));
 
@@ -62,9 +65,10 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
     const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-rewrite"));
     TRY(write_program(bodies, tools, folder / "program.so"));
     const MappedFile program = TRY(map_file(folder / "program.so"));
-    std::string rewritten = TRY(write_graph_file(bytes, bodies[0].bodies[0], std::string(as_text(program.bytes))));
+    std::string rewritten =
+        TRY(write_graph_file(bytes, bodies[0].bodies[0], std::string(as_text(program.bytes))));
     TRY(write_file(folder / "model.pb", rewritten));
-    const std::string why = judge_body(bodies[0], request, timer, folder / "model.pb", report);
+    const std::string why = TRY(judge_body(bodies[0], request, timer, folder / "model.pb", report));
     if (why.empty()) {
       written = std::move(rewritten);
       report.parts = bodies[0].parts;

@@ -7,6 +7,6 @@ namespace intarsia {
 
 /// Rewrites as rewrite_model does. Throws protozero::exception on malformed bytes.
 Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const CompileServices& services,
-                                          const TensorFlowTimer& timer);
+                                         const TensorFlowTimer& timer);
 
 }  // namespace intarsia

@@ -10,16 +10,18 @@
 namespace intarsia {
 
 struct RewriteRequest {
-  CompileRequest compile;  // of the model; its paths of results count for nothing
-  std::string output;      // folder to be made, or file for a frozen GraphDef
-  bool replaces = false;   // whether it may take the place of an older one
-  int threads = 0;         // the most that a node uses; 0: what TensorFlow's process says
+  CompileRequest compile;               // of the model; its paths of results count for nothing
+  std::string output;                   // folder to be made, or file for a frozen GraphDef
+  bool replaces = false;                // whether it may take the place of an older one
+  bool keeps_variables = false;         // whether variables that nothing reads any more stay
+  int threads = 0;                      // the most that a node uses; 0: what TensorFlow's process says
   std::vector<NamedValue> inputs = {};  // values to time signatures with; others are filled
 };
 
 /// Times of two models in TensorFlow, in nanoseconds of a run, and how much their results differ.
 struct TimesInTensorFlow {
   int64_t original = 0, rewritten = 0;
+  std::string fault;      // why the rewritten model does not run; empty if it does
   double difference = 0;  // the largest, relative to the largest element of a result
 };
 
@@ -29,7 +31,7 @@ struct ModelsToTime {
   const std::vector<NamedValue>& samples;  // values of inputs; those of others do not matter
 };
 
-/// TensorFlow, to time in: two at a time, in turns, with equal inputs. Errors: one does not run.
+/// TensorFlow, to time in: two at a time, in turns, with equal inputs. Errors: the original does not run.
 struct TensorFlowTimer {
   std::function<Result<TimesInTensorFlow>(const ModelsToTime& models)> models;
   /// Times graphs of TensorFlow's operators, with their inputs in order.
@@ -47,7 +49,7 @@ struct ReplacedPart {
   std::string where;     // function of the model; empty for its own graph
   std::vector<std::string> signatures;
   ProgramCall call;
-  size_t nodes = 0;                 // of the model's graph as imported
+  size_t nodes = 0;                        // of the model's graph as imported
   std::optional<TimesInTensorFlow> times;  // of the part alone; absent for a whole body
 };
 
@@ -60,6 +62,7 @@ struct RewriteReport {
     std::string why_not;  // reason why it has no times
   };
   std::vector<Timed> signatures;
+  std::vector<std::string> dropped;  // tensors of the checkpoint that nothing reads any more
   uint64_t bytes_before = 0, bytes_after = 0, program_bytes = 0;
   double seconds = 0;
 };

@@ -5,6 +5,8 @@
 #include "base/bytes.h"
 #include "base/files/mapped_file.h"
 #include "import/import_tensorflow.h"
+#include "rewrite/changed_variables.h"
+#include "rewrite/drop_variables.h"
 #include "rewrite/finish_body.h"
 #include "rewrite/model_files.h"
 #include "rewrite/write_saved_model.h"
@@ -17,26 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the variables that some body changes, by their nodes in the model's own graph.
-Result<std::set<std::string>> find_changed_variables(const std::vector<SignatureBody>& bodies,
-                                                     EffectFinder& effects) {
-  std::set<std::string> changed;
-  for (const SignatureBody& one : bodies) {
-    const std::map<std::string, size_t> numbers = one.body.index();
-    for (const std::string& name : one.body.find_needed()) {
-      const BodyNode& node = one.body.nodes[numbers.at(name)];
-      if (!TRY(effects.has_effects(node.def))) continue;
-      for (const std::string& source : node.sources)
-        if (const std::string handle = find_handle(one.body, numbers, source); !handle.empty())
-          changed.insert(node_of(handle));
-    }
-  }
-  return changed;
-}
-
 class SavedModelRewriter {
  public:
-  SavedModelRewriter(const RewriteRequest& request, const CompileServices& services, const TensorFlowTimer& timer)
+  SavedModelRewriter(const RewriteRequest& request, const CompileServices& services,
+                     const TensorFlowTimer& timer)
       : request_(request),
         tools_{request.compile, request.threads, services, timer},
         folder_(request.compile.model_path) {}
@@ -48,11 +34,12 @@ class SavedModelRewriter {
     graph_ = TRY(read_graph(meta_.graph));
     TRY(check_is_original(graph_));
     const std::vector<std::string> signatures = TRY(choose_signatures());
+    TRY(check_inputs(signatures));
     StagedFolder staged = TRY(StagedFolder::create(request_.output, request_.replaces));
     TRY(rewrite_bodies(signatures));
     while (true) {
       TRY(write(staged.path()));
-      if (bodies_.empty() || !drop_slower_bodies(staged.path())) break;
+      if (bodies_.empty() || !TRY(drop_slower_bodies(staged.path()))) break;
       TRY(check_not_cancelled(tools_.services.observer));
     }
     report_.bytes_before = bytes_of_files(folder_);
@@ -69,17 +56,35 @@ class SavedModelRewriter {
     if (request_.compile.signatures.empty()) return all;
     for (const std::string& name : request_.compile.signatures)
       if (std::ranges::find(all, name) == all.end())
-        return fail(ErrorKind::invalid_argument, "has no signature '{}'; it has: {}", name, fmt::join(all, ", "));
+        return fail(ErrorKind::invalid_argument, "has no signature '{}'; it has: {}", name,
+                    fmt::join(all, ", "));
     return request_.compile.signatures;
+  }
+
+  /// Checks that some signature has each input that is given.
+  Status check_inputs(const std::vector<std::string>& signatures) const {
+    std::set<std::string> names;
+    for (const std::string& signature : signatures)
+      for (const auto& [name, input] : meta_.signatures.at(signature).inputs) names.insert(name);
+    for (const NamedValue& input : request_.inputs)
+      if (!names.contains(input.name))
+        return fail(ErrorKind::invalid_argument, "has no input '{}'; its inputs are: {}", input.name,
+                    fmt::join(names, ", "));
+    return {};
   }
 
   Status rewrite_bodies(const std::vector<std::string>& signatures) {
     const TensorFlowSource& source = tools_.services.tensorflow;
     const std::vector<SignatureBody> found = TRY(find_bodies(meta_, graph_, signatures, source));
     EffectFinder effects(graph_.functions, source);
-    const std::set<std::string> changed = TRY(find_changed_variables(found, effects));
+    const std::set<std::string> changed = TRY(find_changed_variables(meta_, graph_, found, effects));
     const std::string folder = folder_.string();
-    const ReadSaved read_saved = TRY(make_saved_reader(meta_, graph_, source, folder));
+    const ReadSaved reader = TRY(make_saved_reader(meta_, graph_, source, folder));
+    const ReadSaved read_saved = [&](const auto& variables, const auto& tables) {
+      Result<SavedContents> contents = reader(variables, tables);
+      if (!contents) contents.error().kind = ErrorKind::io;  // a property of the files, not of a body
+      return contents;
+    };
     const BodyContext context{graph_, source, read_saved, changed};
     const Progress progress = tools_.services.observer.progress.part(1);
     progress.expect(static_cast<double>(found.size()));
@@ -92,7 +97,10 @@ class SavedModelRewriter {
   /// Writes the model with what is rewritten, or as it is if nothing is.
   Status write(const fs::path& to) {
     std::error_code error;
-    for (const fs::directory_entry& old : fs::directory_iterator(to, error)) fs::remove_all(old.path(), error);
+    for (const fs::directory_entry& old : fs::directory_iterator(to, error))
+      fs::remove_all(old.path(), error);
+    report_.program_bytes = 0;
+    report_.dropped.clear();
     if (bodies_.empty()) return copy_folder(folder_, to, {});
     TRY(copy_folder(folder_, to, {"saved_model.pb", "fingerprint.pb"}));
     fs::create_directory(to / "assets", error);
@@ -102,18 +110,43 @@ class SavedModelRewriter {
     report_.program_bytes = bytes_of_files(to / "assets" / asset);
     std::vector<Body> bodies;
     for (const RewrittenBody& body : bodies_) std::ranges::copy(body.bodies, std::back_inserter(bodies));
-    return write_file(to / "saved_model.pb", TRY(write_saved_model(bytes_, graph_, bodies, asset)));
+    std::string written = TRY(write_saved_model(bytes_, graph_, bodies, asset));
+    if (!request_.keeps_variables) TRY(drop_variables_of(written, to));
+    return write_file(to / "saved_model.pb", written);
+  }
+
+  /// Drops variables that nothing reads any more from a rewritten model, and from its checkpoint.
+  Status drop_variables_of(std::string& written, const fs::path& to) {
+    if (meta_.object_graph.empty() || !fs::exists(folder_ / "variables" / "variables.index")) return {};
+    const TensorFlowSource& source = tools_.services.tensorflow;
+    const std::string objects = TRY(source.read_checkpoint_objects(folder_.string()));
+    SlimModel slim = TRY(drop_variables(written, objects));
+    if (slim.dropped.empty()) return {};
+    std::error_code error;
+    fs::remove_all(to / "variables", error);
+    fs::create_directory(to / "variables", error);
+    TRY(source.copy_checkpoint(folder_.string(), to.string(), slim.kept, slim.types,
+                               slim.checkpoint_objects));
+    written = std::move(slim.bytes);
+    report_.dropped = std::move(slim.dropped);
+    return {};
   }
 
   /// Leaves out the bodies that would make a signature slower, or change its results; returns whether there
   /// were any.
-  bool drop_slower_bodies(const fs::path& rewritten) {
+  Result<bool> drop_slower_bodies(const fs::path& rewritten) {
     report_.signatures.clear();
-    return std::erase_if(bodies_, [&](const RewrittenBody& body) {
-      const std::string why = judge_body(body, request_, tools_.timer, rewritten.string(), report_);
-      if (!why.empty()) note_kept(report_, body.original, why);
-      return !why.empty();
-    }) > 0;
+    std::vector<RewrittenBody> kept;
+    for (RewrittenBody& body : bodies_) {
+      const std::string why = TRY(judge_body(body, request_, tools_.timer, rewritten.string(), report_));
+      if (why.empty())
+        kept.push_back(std::move(body));
+      else
+        note_kept(report_, body.original, why);
+    }
+    const bool some_are_slower = kept.size() != bodies_.size();
+    bodies_ = std::move(kept);
+    return some_are_slower;
   }
 
   const RewriteRequest& request_;

@@ -52,6 +52,8 @@ class MetaGraphWriter {
         out.add_message(meta_graph::graph_def, TRY(write_graph(read_bytes(old))));
       else if (old.tag() == meta_graph::object_graph_def)
         out.add_message(meta_graph::object_graph_def, write_objects(read_bytes(old)));
+      else if (old.tag() == meta_graph::signature_def)
+        out.add_message(meta_graph::signature_def, rename_results(read_bytes(old)));
       else
         copy_field(old, out);
     }
@@ -114,11 +116,11 @@ class MetaGraphWriter {
   std::vector<NodeDef> program_nodes() const {
     const std::string name = program_name;
     const EncodedAttribute type = encode_type(data_type_of(DType::string));
-    NodeDef path{path_name, "Placeholder", {}, {}, {}}, handle{name, "VarHandleOp", {}, {}, {}},
+    NodeDef path{path_name, "Const", {}, {}, {}}, handle{name, "VarHandleOp", {}, {}, {}},
         assign{name + "/Assign", "AssignVariableOp", {}, {name, path_name}, {}},
         read{read_name, "ReadVariableOp", {}, {name}, {}};
     path.attributes.set("dtype", type);
-    path.attributes.set("shape", encode_shape(SymbolicShape()));
+    path.attributes.set("value", Tensor(DType::string, {}));  // loaders give another
     handle.attributes.set("dtype", type);
     handle.attributes.set("shape", encode_shape(SymbolicShape()));
     handle.attributes.set("shared_name", name);
@@ -182,6 +184,33 @@ class MetaGraphWriter {
     pbf_writer written(out, object_graph::concrete_functions);
     written.add_string(map_entry::key, name);
     written.add_bytes(map_entry::value, function);
+  }
+
+  /// Writes a signature, or a part of one, with the names of the tensors that make its results now.
+  std::string rename_results(std::string_view message, size_t depth = 0) const {
+    constexpr uint32_t path[] = {map_entry::value, signature_def::outputs, map_entry::value,
+                                 tensor_info::name};
+    std::string written;
+    pbf_writer out(written);
+    pbf_reader old = read_message(message);
+    while (old.next()) {
+      if (old.tag() != path[depth])
+        copy_field(old, out);
+      else if (depth + 1 == std::size(path))
+        out.add_string(tensor_info::name, result_name(old.get_string()));
+      else {
+        const uint32_t tag = old.tag();
+        out.add_message(tag, rename_results(read_bytes(old), depth + 1));
+      }
+    }
+    return written;
+  }
+
+  std::string result_name(const std::string& tensor) const {
+    if (body_ != nullptr)
+      for (const BodyReturn& one : body_->returns)
+        if (one.name == canonical_reference(tensor)) return one.source;
+    return tensor;
   }
 
   void write_asset(pbf_writer& out) const {

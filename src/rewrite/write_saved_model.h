@@ -2,11 +2,9 @@
 #pragma once
 
 #include "rewrite/body.h"
+#include "rewrite/function_edit.h"
 
 namespace intarsia {
-
-/// Name of the argument, and of the nodes of the model's own graph, that hold the program's path.
-inline constexpr const char* program_name = "intarsia_program";
 
 /// Returns how a body's nodes read the program: an argument of a function, or a tensor of the graph.
 std::string program_input(const Body& body);

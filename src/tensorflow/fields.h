@@ -1,6 +1,6 @@
 // Field numbers of TensorFlow's public schemas (graph.proto, node_def.proto, attr_value.proto,
 // function.proto, op_def.proto, tensor.proto, saved_model.proto, meta_graph.proto, saver.proto,
-// saved_object_graph.proto, trackable_object_graph.proto) that are read and written here.
+// saved_object_graph.proto, trackable_object_graph.proto, variable.proto) that are read and written here.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,15 @@ namespace function_library {
 enum : uint32_t { function = 1 };
 }
 namespace function_def {
-enum : uint32_t { signature = 1, node = 3, ret = 4, attr = 5, control_ret = 6, arg_attr = 7 };
+enum : uint32_t {
+  signature = 1,
+  node = 3,
+  ret = 4,
+  attr = 5,
+  control_ret = 6,
+  arg_attr = 7,
+  resource_arg_unique_id = 8
+};
 }
 namespace op_def {
 enum : uint32_t { name = 1, input_arg = 2, output_arg = 3, is_stateful = 17, control_output = 20 };
@@ -93,19 +101,22 @@ namespace meta_info {
 enum : uint32_t { tags = 4 };
 }
 namespace collection_def {
-enum : uint32_t { node_list = 1 };
+enum : uint32_t { node_list = 1, bytes_list = 2 };
 }
-namespace node_list {
+namespace list_of_collection {
 enum : uint32_t { value = 1 };
 }
+namespace variable_def {
+enum : uint32_t { variable = 1, initializer = 2, snapshot = 3, initial_value = 6 };
+}
 namespace saver_def {
-enum : uint32_t { restore_op_name = 3 };
+enum : uint32_t { save_tensor_name = 2, restore_op_name = 3 };
 }
 namespace object_graph {  // SavedObjectGraph and TrackableObjectGraph
 enum : uint32_t { nodes = 1, concrete_functions = 2 };
 }
-namespace object_node {  // SavedObject and TrackableObject
-enum : uint32_t { children = 1 };
+namespace object_node {                          // SavedObject and TrackableObject
+enum : uint32_t { children = 1, variable = 7 };  // the latter of a SavedObject
 }
 namespace trackable_object {
 enum : uint32_t { attributes = 2 };

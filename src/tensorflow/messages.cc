@@ -109,15 +109,38 @@ SignatureDef read_signature(std::string_view bytes) {
   return signature;
 }
 
-/// Returns the only node that a collection of MetaGraphDef lists; empty if it lists another number of them.
-std::string read_node_collection(std::string_view collection) {
-  std::string name;
+/// Returns the nodes and tensors that a collection of MetaGraphDef names, by themselves or in VariableDefs.
+std::vector<std::string> read_collection(std::string_view collection) {
+  std::vector<std::string> names;
   pbf_reader message = read_message(collection);
-  while (message.next(collection_def::node_list)) {
+  while (message.next()) {
+    const uint32_t kind = message.tag();
+    if (kind != collection_def::node_list && kind != collection_def::bytes_list) {
+      message.skip();
+      continue;
+    }
     pbf_reader list = message.get_message();
-    while (list.next(node_list::value)) name = list.get_string();
+    while (list.next(list_of_collection::value)) {
+      if (kind == collection_def::node_list) {
+        names.push_back(list.get_string());
+        continue;
+      }
+      try {
+        pbf_reader variable = list.get_message();
+        while (variable.next()) {
+          const uint32_t tag = variable.tag();
+          if (tag == variable_def::variable || tag == variable_def::initializer ||
+              tag == variable_def::snapshot || tag == variable_def::initial_value)
+            names.push_back(variable.get_string());
+          else
+            variable.skip();
+        }
+      } catch (const protozero::exception&) {
+        continue;  // the collection holds something else
+      }
+    }
   }
-  return name;
+  return names;
 }
 
 Status read_library(pbf_reader message, GraphDef& graph) {
@@ -324,12 +347,17 @@ MetaGraph read_meta_graph(std::string_view bytes) {
       while (saver.next()) {
         if (saver.tag() == saver_def::restore_op_name)
           meta.restore_op = saver.get_string();
+        else if (saver.tag() == saver_def::save_tensor_name)
+          meta.save_tensor = saver.get_string();
         else
           saver.skip();
       }
     } else if (message.tag() == meta_graph::collection_def) {
       const auto [key, value] = read_entry(message.get_message());
-      if (key == "saved_model_main_op" || key == "legacy_init_op") meta.init_op = read_node_collection(value);
+      const std::vector<std::string> names = read_collection(value);
+      if ((key == "saved_model_main_op" || key == "legacy_init_op") && !names.empty())
+        meta.init_op = names[0];
+      meta.collected.insert(meta.collected.end(), names.begin(), names.end());
     } else if (message.tag() == meta_graph::meta_info) {
       pbf_reader info = message.get_message();
       while (info.next()) {

@@ -43,8 +43,10 @@ TrackedObject read_object(pbf_reader message, bool has_values) {
       read_child(message.get_message(), object);
     else if (has_values && message.tag() == trackable_object::attributes)
       read_value(message.get_message(), object);
-    else
+    else {
+      object.is_variable = object.is_variable || (!has_values && message.tag() == object_node::variable);
       message.skip();
+    }
   }
   return object;
 }

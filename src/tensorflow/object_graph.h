@@ -16,6 +16,7 @@ using ObjectPath = std::vector<std::string>;
 struct TrackedObject {
   std::map<std::string, uint32_t> children;  // local name -> number
   std::string variable_key;                  // name of a variable's tensor in the checkpoint
+  bool is_variable = false;                  // in a SavedModel
 };
 
 struct ObjectGraph {

@@ -83,14 +83,17 @@ def parameters(*functions):
 
 C_COMPILE = struct("intarsia_compile.h", "intarsia_compile_request")
 C_CHECK = struct("intarsia_compile.h", "intarsia_check_request")
+C_REWRITE = struct("intarsia_compile.h", "intarsia_rewrite_request")
 C_RUN = struct("intarsia.h", "intarsia_bind_options") + (INCLUDE / "intarsia.h").read_text()
 CPP_COMPILE = struct("intarsia_compile.hpp", "CompileOptions")
 CPP_CHECK = struct("intarsia_compile.hpp", "CheckOptions")
+CPP_REWRITE = struct("intarsia_compile.hpp", "RewriteOptions")
 CPP_RUN = (INCLUDE / "intarsia.hpp").read_text()
 SURFACES = {
     "compile": (C_COMPILE, CPP_COMPILE, parameters(intarsia.compile)),
     "explain": (C_COMPILE, CPP_COMPILE, parameters(intarsia.explain)),
     "check": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.check)),
+    "rewrite": (C_COMPILE + C_REWRITE, CPP_COMPILE + CPP_REWRITE, parameters(intarsia.rewrite)),
     "bench": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.bench)),
     "run": (
         C_RUN + C_COMPILE,

@@ -113,6 +113,7 @@ FILES = {
     "from_pytorch.md": save_classifier,
     "precision.md": save_precisions,
     "functions.md": lambda folder: None,
+    "rewrite.md": lambda folder: None,
     "tensorflow_op.md": lambda folder: None,
     "troubleshooting.md": save_troubles,
 }

@@ -21,6 +21,7 @@ from .compiler import (
     explain,
     explain_html,
     pass_names,
+    rewrite,
     split,
 )
 from .errors import (
@@ -100,6 +101,7 @@ __all__ = [
     "load_plugin",
     "pass_names",
     "plugins",
+    "rewrite",
     "split",
     "version",
 ]

@@ -306,6 +306,58 @@ def split(model: Model, folder: Path, cuts: Several, shapes: Mapping[str, Sizes]
         return read_report(_intarsia.split(path, several(cuts), os.fspath(folder), options))
 
 
+def rewrite(
+    model: Path,
+    output: Path,
+    *,
+    force: bool = False,
+    keep_variables: bool = False,
+    inputs: Mapping[str, object] | None = None,
+    devices: Several = (),
+    backends: Several = (),
+    shapes: Mapping[str, Sizes] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] = "auto",
+    threads: int = 0,
+    cpu: str = "native",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
+    tune: Literal["off", "fast", "full"] = "fast",
+    tune_seconds: float = 0,
+    tune_at: Mapping[str, Tuned] | None = None,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] = "latency",
+    stages: int | str = "",
+    cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] = "self-contained",
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+) -> Report:
+    """Rewrites a SavedModel (a folder, or a frozen GraphDef) so that nodes of type Intarsia compute what a
+    program computes faster than TensorFlow; all else stays as it is (docs/rewrite.md). What is written needs
+    no import of this package. Where nothing is faster, it is a copy.
+
+    output: folder, or file for a frozen GraphDef, which appears whole or not at all.
+    force: whether an older model there is replaced.
+    keep_variables: whether variables that nothing reads any more, as a program has their values, stay in the
+        checkpoint and among the model's objects.
+    inputs: arrays by name, to time the signatures with; all others are filled.
+    threads: the most that a node uses; 0: TF_NUM_INTRAOP_THREADS, or else all cores that the process may use.
+
+    The other options are those of `compile`. Returns the object of `intarsia rewrite --json`. Raises Error for
+    a model that is rewritten already, that lacks a signature, or that is damaged, and for an output that
+    exists."""
+    options = read_options(locals())
+    values = [(name, to_value(value)) for name, value in (inputs or {}).items()]
+    return read_report(
+        _intarsia.rewrite(os.fspath(model), os.fspath(output), options, force, keep_variables, values)
+    )
+
+
 def check(
     path: Subject,
     *,

@@ -23,10 +23,11 @@ from typing import Any
 import tensorflow as tf  # type: ignore[import-untyped]
 
 from .errors import InvalidArgumentError, NotFoundError
+from .compiler import Report, rewrite
 from .program import Argument, Program, load
 from .size_expressions import evaluate_size
 
-__all__ = ["Copies", "Function", "Layer", "Module", "call", "copies"]
+__all__ = ["Copies", "Function", "Layer", "Module", "call", "convert", "copies"]
 
 
 @cache
@@ -309,6 +310,12 @@ def call(
 def _call_described(function: Function, tensors: Sequence[Any]) -> list[Any]:
     made = function(*tensors)
     return list(made.values()) if isinstance(made, dict) else [made]
+
+
+def convert(model: str | os.PathLike[str], output: str | os.PathLike[str], **options: Any) -> Report:
+    """Rewrites a SavedModel into another, in which compiled parts run. The same as `intarsia.rewrite`, which
+    has the options."""
+    return rewrite(model, output, **options)
 
 
 class Copies:

@@ -1,0 +1,103 @@
+#include "rewrite/changed_variables.h"
+
+#include "rewrite/import_body.h"
+#include "rewrite/inline_calls.h"
+#include "tensorflow/fields.h"
+#include "tensorflow/object_graph.h"
+
+namespace intarsia {
+
+using namespace tensorflow;
+
+namespace {
+
+using Argument = std::pair<std::string, size_t>;  // function, and the argument's number
+
+/// Returns the arguments whose variables functions change, or hand to functions that do.
+Result<std::set<Argument>> find_changed_arguments(const GraphDef& graph, EffectFinder& effects) {
+  std::set<Argument> changed;
+  std::map<Argument, std::vector<Argument>> givers;
+  for (const auto& [name, function] : graph.functions) {
+    std::map<std::string, size_t> handles;
+    for (size_t i = 0; i < function.signature.inputs.size(); ++i)
+      if (function.signature.inputs[i].type == resource_type) handles[function.signature.inputs[i].name] = i;
+    for (const NodeDef& node : function.nodes) {
+      const FunctionDef* called = find_called(node, graph.functions);
+      const bool changes = called == nullptr && !handles.empty() && TRY(effects.has_effects(node));
+      size_t number = 0;
+      for (const std::string& input : node.inputs) {
+        if (is_control(input)) continue;
+        const size_t at = number++;
+        const auto handle = handles.find(node_of(input));
+        if (handle == handles.end()) continue;
+        if (called != nullptr) givers[{called->signature.name, at}].push_back({name, handle->second});
+        if (changes) changed.insert({name, handle->second});
+      }
+    }
+  }
+  std::vector<Argument> open(changed.begin(), changed.end());
+  while (!open.empty()) {
+    const Argument argument = open.back();
+    open.pop_back();
+    for (const Argument& giver : givers[argument])
+      if (changed.insert(giver).second) open.push_back(giver);
+  }
+  return changed;
+}
+
+/// Returns the node of the variable that each object is, as far as the model's own graph calls functions that
+/// capture it.
+std::map<uint32_t, std::string> find_nodes_of_objects(const GraphDef& graph, const ObjectGraph& objects) {
+  std::map<uint32_t, std::string> nodes;
+  for (const NodeDef& call : graph.nodes) {
+    const FunctionDef* called = find_called(call, graph.functions);
+    const auto captures = called ? objects.captures.find(called->signature.name) : objects.captures.end();
+    if (captures == objects.captures.end()) continue;
+    std::vector<std::string> inputs;
+    for (const std::string& input : call.inputs)
+      if (!is_control(input)) inputs.push_back(input);
+    const std::vector<uint32_t>& captured = captures->second;
+    for (size_t i = 0; i < captured.size() && captured.size() <= inputs.size(); ++i)
+      nodes[captured[i]] = node_of(inputs[inputs.size() - captured.size() + i]);
+  }
+  return nodes;
+}
+
+Status add_changed_by_bodies(const std::vector<SignatureBody>& bodies, EffectFinder& effects,
+                             std::set<std::string>& changed) {
+  for (const SignatureBody& one : bodies) {
+    const std::map<std::string, size_t> numbers = one.body.index();
+    for (const std::string& name : one.body.find_needed()) {
+      const BodyNode& node = one.body.nodes[numbers.at(name)];
+      if (!TRY(effects.has_effects(node.def))) continue;
+      for (const std::string& source : node.sources)
+        if (const std::string handle = find_handle(one.body, numbers, source); !handle.empty())
+          changed.insert(node_of(handle));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::set<std::string>> find_changed_variables(const MetaGraph& meta, const GraphDef& graph,
+                                                     const std::vector<SignatureBody>& bodies,
+                                                     EffectFinder& effects) {
+  std::set<std::string> changed;
+  TRY(add_changed_by_bodies(bodies, effects, changed));
+  if (meta.object_graph.empty()) return changed;
+  const ObjectGraph objects = read_saved_objects(meta.object_graph);
+  const std::map<uint32_t, std::string> nodes = find_nodes_of_objects(graph, objects);
+  for (const auto& [function, argument] : TRY(find_changed_arguments(graph, effects))) {
+    const auto captures = objects.captures.find(function);
+    if (captures == objects.captures.end()) continue;
+    const size_t count = graph.functions.at(function).signature.inputs.size(),
+                 captured = captures->second.size();
+    if (argument + captured < count || captured > count) continue;
+    const auto node = nodes.find(captures->second[argument + captured - count]);
+    if (node != nodes.end()) changed.insert(node->second);
+  }
+  return changed;
+}
+
+}  // namespace intarsia

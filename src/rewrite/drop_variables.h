@@ -1,0 +1,27 @@
+// Variables that nothing in a SavedModel reads any more.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+/// SavedModel without some of its variables.
+struct SlimModel {
+  std::string bytes;                 // of saved_model.pb
+  std::vector<std::string> dropped;  // tensors of the checkpoint that went away, sorted
+  std::vector<std::string> kept;     // those that stay, and
+  std::vector<int32_t> types;        // their DataTypes
+  std::string checkpoint_objects;    // what the checkpoint holds as its graph of objects
+};
+
+/// Drops variables that no function reads, nor any node of the model's own graph but those that save and
+/// restore them: handles that functions capture in vain, the variables' nodes, objects and places in lists of
+/// objects. `checkpoint_objects`: the checkpoint's graph of objects. Nothing is dropped where variables are
+/// saved in an unusual way, as in models of TensorFlow 1; `dropped` is empty then. Throws
+/// protozero::exception on malformed bytes.
+Result<SlimModel> drop_variables(std::string_view bytes, std::string_view checkpoint_objects);
+
+}  // namespace intarsia

@@ -1,0 +1,19 @@
+// Removal of objects from the graphs of objects of a SavedModel and of its checkpoint.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace intarsia {
+
+/// Writes a SavedObjectGraph without these objects, whose functions' captures are without those of the given
+/// numbers. Lists of objects close up. Throws protozero::exception on malformed bytes.
+std::string remove_saved_objects(std::string_view bytes, const std::set<uint32_t>& objects,
+                                 const std::map<std::string, std::set<size_t>>& captures);
+
+/// Writes a TrackableObjectGraph, which a checkpoint holds, without the variables of these tensors. Throws
+/// the same.
+std::string remove_checkpoint_objects(std::string_view bytes, const std::set<std::string>& keys);
+
+}  // namespace intarsia
