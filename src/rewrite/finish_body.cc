@@ -61,8 +61,8 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
   for (const std::string& signature : body.original.signatures) {
     const Result<TimesInTensorFlow> times =
         timer.models({request.compile.model_path, rewritten, signature, samples});
-    report.signatures.push_back(
-        {signature, times ? *times : TimesInTensorFlow(), times ? "" : one_line(times.error().message)});
+    report.signatures.push_back({signature, times ? *times : TimesInTensorFlow(),
+                                 one_line(times ? times->fault : times.error().message)});
     const bool has_all_inputs = times || times.error().kind != ErrorKind::unsupported;
     if (!times && has_all_inputs && !request.inputs.empty())
       return fail(ErrorKind::invalid_argument,

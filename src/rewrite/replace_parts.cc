@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "import/operator_roles.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 
@@ -20,7 +21,12 @@ struct NewTensor {
 class PartReplacement {
  public:
   PartReplacement(Body& body, const std::string& program, EffectFinder& effects)
-      : body_(body), program_(program), effects_(effects), names_(body.names()), needed_(body.find_needed()) {
+      : body_(body),
+        program_(program),
+        effects_(effects),
+        names_(body.names()),
+        needed_(body.find_needed()),
+        numbers_(body.index()) {
     for (const BodyNode& node : body.nodes) note_texts(node);
     for (const BodyReturn& one : body.returns) texts_.try_emplace(one.source, one.text);
     for (const BodyArgument& argument : body.arguments) texts_.try_emplace(argument.name, argument.name);
@@ -74,10 +80,22 @@ class PartReplacement {
     if (call.threads > 0) node.def.attributes.set("threads", int64_t{call.threads});
     const std::string name = node.def.name;
     for (size_t i = 0; i < call.outputs.size(); ++i)
-      replaced_[call.outputs[i].source] = add_shape(output_of(name, "outputs", i), call.outputs[i]);
+      replace(call.outputs[i].source, add_shape(output_of(name, "outputs", i), call.outputs[i]));
     calls_.push_back(name);
     new_nodes_.push_back(std::move(node));
     return {};
+  }
+
+  /// Replaces a tensor, and those that it is a copy of.
+  void replace(std::string source, const NewTensor& by) {
+    replaced_[source] = by;
+    for (size_t hops = 0; hops <= body_.nodes.size(); ++hops) {
+      const BodyNode* node = find(node_of(source));
+      const auto number = static_cast<size_t>(std::max(parse_reference(source).output, 0));
+      if (node == nullptr || !is_alias(node->def.op) || number >= node->sources.size()) return;
+      source = node->sources[number];
+      replaced_.try_emplace(source, by);
+    }
   }
 
   /// Adds a node that tells TensorFlow the shape of an output, and that can wait where the call cannot.

@@ -76,6 +76,7 @@ class MetaGraphWriter {
         init_ = node_of(at->second.outputs.begin()->second.name);
       else
         init_ = meta.init_op;
+      if (assets_ == 0) collected_assets_ = meta.collected_assets;
     }
     return {};
   }
@@ -213,7 +214,10 @@ class MetaGraphWriter {
     return tensor;
   }
 
+  /// Writes the asset; those of a collection, too, which loaders read only where no asset is outside of it.
   void write_asset(pbf_writer& out) const {
+    for (const std::string_view old : collected_assets_)
+      out.add_message(meta_graph::asset_file_def, old.data(), old.size());
     pbf_writer asset(out, meta_graph::asset_file_def);
     {
       pbf_writer tensor(asset, asset_file::tensor_info);
@@ -242,6 +246,7 @@ class MetaGraphWriter {
   const Body* body_ = nullptr;  // of the model's own graph, if that is rewritten
   std::string init_;            // empty if the model has none
   int32_t assets_ = 0;
+  std::vector<std::string_view> collected_assets_;
 };
 
 bool is_served(const MetaGraph& meta) { return std::ranges::find(meta.tags, "serve") != meta.tags.end(); }

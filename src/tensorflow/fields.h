@@ -101,10 +101,13 @@ namespace meta_info {
 enum : uint32_t { tags = 4 };
 }
 namespace collection_def {
-enum : uint32_t { node_list = 1, bytes_list = 2 };
+enum : uint32_t { node_list = 1, bytes_list = 2, any_list = 5 };
 }
 namespace list_of_collection {
 enum : uint32_t { value = 1 };
+}
+namespace any_message {
+enum : uint32_t { value = 2 };
 }
 namespace variable_def {
 enum : uint32_t { variable = 1, initializer = 2, snapshot = 3, initial_value = 6 };

@@ -143,6 +143,20 @@ std::vector<std::string> read_collection(std::string_view collection) {
   return names;
 }
 
+/// Returns the messages that a collection of MetaGraphDef holds.
+std::vector<std::string_view> read_messages_of_collection(std::string_view collection) {
+  std::vector<std::string_view> messages;
+  pbf_reader message = read_message(collection);
+  while (message.next(collection_def::any_list)) {
+    pbf_reader list = message.get_message();
+    while (list.next(list_of_collection::value)) {
+      pbf_reader any = list.get_message();
+      while (any.next(any_message::value)) messages.push_back(read_bytes(any));
+    }
+  }
+  return messages;
+}
+
 Status read_library(pbf_reader message, GraphDef& graph) {
   while (message.next()) {
     if (message.tag() != function_library::function) {
@@ -189,6 +203,7 @@ Result<NodeDef> read_node(std::string_view bytes) {
   for (const std::string& input : node.inputs)
     TRY(with_context(check_utf8(input, "input"), "node '{}'", node.name));
   for (const auto& [name, value] : attributes) {
+    TRY(with_context(check_utf8(name, "attribute"), "node '{}'", node.name));
     node.attributes.set(name, TRY(with_context(read_attribute(value), "node '{}' ({}): attribute '{}'",
                                                node.name, node.op, name)));
   }
@@ -357,6 +372,7 @@ MetaGraph read_meta_graph(std::string_view bytes) {
       const std::vector<std::string> names = read_collection(value);
       if ((key == "saved_model_main_op" || key == "legacy_init_op") && !names.empty())
         meta.init_op = names[0];
+      if (key == "saved_model_assets") meta.collected_assets = read_messages_of_collection(value);
       meta.collected.insert(meta.collected.end(), names.begin(), names.end());
     } else if (message.tag() == meta_graph::meta_info) {
       pbf_reader info = message.get_message();

@@ -67,9 +67,10 @@ struct MetaGraph {
   std::map<std::string, SignatureDef> signatures;
   std::string init_op;  // node that runs when a session loads it, by the collections of old files
   std::vector<std::string> collected;  // tensors and nodes that collections name, such as parts of variables
-  std::string save_tensor;             // result of saving the variables
-  std::string restore_op;              // node that sets the variables at the end of the session loader
-  std::string_view object_graph;       // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
+  std::vector<std::string_view> collected_assets;  // AssetFileDefs of old files, in a collection
+  std::string save_tensor;                         // result of saving the variables
+  std::string restore_op;         // node that sets the variables at the end of the session loader
+  std::string_view object_graph;  // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
 };
 
 Result<NodeDef> read_node(std::string_view bytes);

@@ -53,8 +53,11 @@ def test_explain_says_what_would_ship(tmp_path):
     model, cache = save_small(tmp_path / "small.onnx"), ("--cache", tmp_path / "cache")
     text = " ".join(call("explain", model, *cache).stdout.split())
     assert "times are not measured: a compile measures, and may ship another plan" in text
-    call("compile", model, "-o", tmp_path / "small.so", *cache)
-    report = call_json("explain", model, *cache)
+    for _ in range(10):  # times that were measured on a busy machine are not kept
+        call("compile", model, "-o", tmp_path / "small.so", *cache)
+        report = call_json("explain", model, *cache)
+        if report["plans"]:
+            break
     text = " ".join(call("explain", model, *cache).stdout.split())
     assert f"by the times of a compile this would ship: {report['plans'][0]['name']} (" in text
     assert "note " not in call("explain", tmp_path / "small.so").stdout
