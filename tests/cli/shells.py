@@ -15,7 +15,7 @@ import time
 import pytest
 from cli_models import call, error_of
 
-COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "devices", "completion"]
+COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "rewrite", "devices", "completion"]
 
 
 def needs(program):

@@ -1,9 +1,9 @@
 """Rewritten SavedModels of many kinds in processes that import only TensorFlow: results, and all else that users see, stay.
 
 Covers: src/api/ make_services.cc rewrite_api.cc time_in_tensorflow.cc
-src/rewrite/ body.cc changed_functions.cc describe_rewrite.cc effects.cc find_bodies.cc find_parts.cc finish_body.cc
-import_body.cc inline_calls.cc inner_functions.cc replace_parts.cc rewrite_body.cc rewrite_graph_file.cc rewrite_model.cc
-rewrite_saved_model.cc write_saved_model.cc
+src/rewrite/ body.cc changed_functions.cc changed_variables.cc describe_rewrite.cc drop_variables.cc effects.cc find_bodies.cc
+find_parts.cc finish_body.cc function_edit.cc import_body.cc inline_calls.cc inner_functions.cc object_edit.cc replace_parts.cc
+rewrite_body.cc rewrite_graph_file.cc rewrite_model.cc rewrite_saved_model.cc saver_functions.cc write_saved_model.cc
 """
 
 import subprocess
@@ -24,6 +24,7 @@ from rewritten_models import (
     draw_all,
     make_rewriter,
     objects_beyond,
+    read_model,
     surface,
 )
 from tensorflow_programs import in_new_process
@@ -111,6 +112,56 @@ def test_all_else_stays(with_all_variables, name):
     assert gone == {} and set(added) <= {"asset"} and added.get("asset", 0) <= 1
     if made.report["replaced"]:
         assert not (made.folder / "fingerprint.pb").exists()
+
+
+# ---- variables that nothing reads any more ----
+
+
+def variables_of(folder):
+    return dict(tf.train.list_variables(str(folder / "variables" / "variables")))
+
+
+def tracked(folder):
+    """The objects that are variables."""
+    (meta,) = read_model(folder).meta_graphs
+    return sum(saved.WhichOneof("kind") == "variable" for saved in meta.object_graph_def.nodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [("keras_convolutions", 0), ("two_signatures", 0), ("counter", 1), ("trained", 7), ("branches", 14)],
+)
+def test_variables_that_nothing_reads_leave(rewritten, with_all_variables, name, stays):
+    """The objects, the tensors of the checkpoint and the report agree; functions that no one rewrote keep theirs."""
+    made = rewritten(name)
+    before, after = variables_of(made.original), variables_of(made.folder)
+    dropped = made.report["dropped_variables"]
+    assert sorted(before.keys() - after.keys()) == dropped and after.keys() <= before.keys()
+    assert tracked(made.original) - tracked(made.folder) == len(dropped)
+    assert tracked(made.folder) == stays
+    kept = with_all_variables(name)
+    assert variables_of(kept.folder) == variables_of(kept.original) and kept.report["dropped_variables"] == []
+
+
+SAVED_BY_A_SESSION = """
+session = tf.compat.v1.Session(graph=tf.Graph())
+with session.graph.as_default():
+    meta = tf.compat.v1.saved_model.load(session, ["serve"], folder)
+    saver = meta.saver_def
+    session.run(saver.save_tensor_name, {saver.filename_tensor_name: prefix})
+    session.run(saver.restore_op_name, {saver.filename_tensor_name: prefix})
+answer = [name for name, _ in tf.train.list_variables(prefix)]
+"""
+
+
+@pytest.mark.parametrize("name", ["keras_convolutions", "counter", "trained"])
+def test_what_is_left_is_saved_and_restored(rewritten, only_tensorflow, tmp_path, name):
+    made = rewritten(name)
+    prefix = str(tmp_path / "checkpoint")
+    assert (
+        set(only_tensorflow.run(SAVED_BY_A_SESSION, folder=str(made.folder), prefix=prefix))
+        == variables_of(made.folder).keys()
+    )
 
 
 # ---- what else a model can do ----

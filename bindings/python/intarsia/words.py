@@ -20,6 +20,7 @@ FLAGS = {
     "devices": "--devices",
     "dry_run": "--dry-run",
     "fallback": "--fallback",
+    "force": "--force",
     "kernels": "--kernels",
     "load_plugin": "--plugin",
     "math": "--math",
