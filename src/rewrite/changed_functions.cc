@@ -22,6 +22,11 @@ ChangedFunctions::ChangedFunctions(const GraphDef& graph, const std::vector<Body
   add_users();
 }
 
+const Body* ChangedFunctions::body_of(const std::string& function) const {
+  const auto at = bodies_.find(function);
+  return at == bodies_.end() ? nullptr : at->second;
+}
+
 bool ChangedFunctions::runs_changed(const NodeDef& node) const {
   return std::ranges::any_of(functions_of(node),
                              [&](const std::string& name) { return changed_.contains(name); });
@@ -83,8 +88,7 @@ Result<std::string> ChangedFunctions::write_node(const NodeDef& node, const std:
 
 Result<std::string> ChangedFunctions::write(const FunctionDef& function) const {
   const std::string& name = function.signature.name;
-  const auto at = bodies_.find(name);
-  const Body* body = at == bodies_.end() ? nullptr : at->second;
+  const Body* body = body_of(name);
   FunctionEdit edit{.original = function,
                     .nodes = {},
                     .returns = function.returns,

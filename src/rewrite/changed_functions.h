@@ -14,6 +14,8 @@ class ChangedFunctions {
   /// Checks that all can be given a program. Error: something runs one that has no inputs of its own to give.
   Status check() const;
 
+  /// Returns the body of a rewritten function; null for others.
+  const Body* body_of(const std::string& function) const;
   bool contains(const std::string& function) const { return changed_.contains(function); }
   /// Returns the message of a function that is changed.
   Result<std::string> write(const tensorflow::FunctionDef& function) const;

@@ -266,7 +266,7 @@ class VariableDropper {
         out.add_message(meta_graph::graph_def, TRY(write_graph(read_bytes(old), checkpoint_objects)));
       else if (old.tag() == meta_graph::object_graph_def)
         out.add_message(meta_graph::object_graph_def,
-                        remove_saved_objects(read_bytes(old), removed, captures_without_));
+                        remove_saved_objects(read_bytes(old), {removed, captures_without_}));
       else
         copy_field(old, out);
     }

@@ -147,8 +147,8 @@ void write_object(std::string_view bytes, const Renumbering& numbers, pbf_writer
 }
 
 /// Writes the captures of a function, which are numbers of objects.
-void write_captures(std::string_view entry, const std::map<std::string, std::set<size_t>>& without,
-                    const ObjectGraph& graph, const Renumbering& numbers, pbf_writer& out) {
+void write_captures(std::string_view entry, const RemovedObjects& removed, const ObjectGraph& graph,
+                    const Renumbering& numbers, pbf_writer& out) {
   std::string name, rest;
   pbf_writer function(rest);
   pbf_reader fields = read_message(entry);
@@ -161,6 +161,7 @@ void write_captures(std::string_view entry, const std::map<std::string, std::set
     else
       fields.skip();
   }
+  if (removed.functions.contains(name)) return;
   pbf_reader message = read_message(old);
   while (message.next()) {
     if (message.tag() == concrete_function::bound_inputs)
@@ -168,11 +169,11 @@ void write_captures(std::string_view entry, const std::map<std::string, std::set
     else
       copy_field(message, function);
   }
-  const auto gone = without.find(name);
+  const auto gone = removed.captures.find(name);
   std::vector<int32_t> captures;
   const std::vector<uint32_t>& all = graph.captures.at(name);
   for (size_t i = 0; i < all.size(); ++i)
-    if (!numbers.is_removed(all[i]) && (gone == without.end() || !gone->second.contains(i)))
+    if (!numbers.is_removed(all[i]) && (gone == removed.captures.end() || !gone->second.contains(i)))
       captures.push_back(static_cast<int32_t>(numbers.number(all[i])));
   function.add_packed_int32(concrete_function::bound_inputs, captures.begin(), captures.end());
   pbf_writer written(out, object_graph::concrete_functions);
@@ -182,20 +183,19 @@ void write_captures(std::string_view entry, const std::map<std::string, std::set
 
 }  // namespace
 
-std::string remove_saved_objects(std::string_view bytes, const std::set<uint32_t>& objects,
-                                 const std::map<std::string, std::set<size_t>>& captures) {
+std::string remove_saved_objects(std::string_view bytes, const RemovedObjects& removed) {
   const ObjectGraph graph = read_saved_objects(bytes);
-  const Renumbering numbers(graph.objects.size(), objects);
+  const Renumbering numbers(graph.objects.size(), removed.objects);
   std::string written;
   pbf_writer out(written);
   pbf_reader message = read_message(bytes);
   for (uint32_t i = 0; message.next();) {
-    if (message.tag() == object_graph::nodes && objects.contains(i++))
+    if (message.tag() == object_graph::nodes && removed.objects.contains(i++))
       message.skip();
     else if (message.tag() == object_graph::nodes)
       write_object(read_bytes(message), numbers, out);
     else if (message.tag() == object_graph::concrete_functions)
-      write_captures(read_bytes(message), captures, graph, numbers, out);
+      write_captures(read_bytes(message), removed, graph, numbers, out);
     else
       copy_field(message, out);
   }

@@ -7,10 +7,16 @@
 
 namespace intarsia {
 
-/// Writes a SavedObjectGraph without these objects, whose functions' captures are without those of the given
-/// numbers. Lists of objects close up. Throws protozero::exception on malformed bytes.
-std::string remove_saved_objects(std::string_view bytes, const std::set<uint32_t>& objects,
-                                 const std::map<std::string, std::set<size_t>>& captures);
+/// What goes away from the objects of a SavedModel.
+struct RemovedObjects {
+  std::set<uint32_t> objects = {};
+  std::map<std::string, std::set<size_t>> captures = {};  // of functions that stay, by number
+  std::set<std::string> functions = {};
+};
+
+/// Writes a SavedObjectGraph without all this. Lists of objects close up. Throws protozero::exception on
+/// malformed bytes.
+std::string remove_saved_objects(std::string_view bytes, const RemovedObjects& removed);
 
 /// Writes a TrackableObjectGraph, which a checkpoint holds, without the variables of these tensors. Throws
 /// the same.

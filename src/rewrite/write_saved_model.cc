@@ -6,6 +6,7 @@
 #include "rewrite/changed_functions.h"
 #include "rewrite/find_bodies.h"
 #include "rewrite/inline_calls.h"
+#include "rewrite/object_edit.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 #include "tensorflow/fields.h"
@@ -44,6 +45,7 @@ class MetaGraphWriter {
 
   Result<std::string> write(std::string_view bytes) {
     TRY(find_init(bytes));
+    find_gradients(read_meta_graph(bytes).object_graph);
     std::string written;
     pbf_writer out(written);
     pbf_reader old = read_message(bytes);
@@ -79,6 +81,31 @@ class MetaGraphWriter {
       if (assets_ == 0) collected_assets_ = meta.collected_assets;
     }
     return {};
+  }
+
+  /// Finds functions for gradients that capture tensors which their functions no longer make. These have no
+  /// gradient any more.
+  void find_gradients(std::string_view object_graph) {
+    const ObjectGraph objects = read_saved_objects(object_graph);
+    for (uint32_t i = 0; i < objects.objects.size(); ++i)
+      if (is_gone(objects.objects[i])) removed_.objects.insert(i);
+    for (const auto& [function, captures] : objects.captures)
+      if (std::ranges::any_of(captures, [&](uint32_t object) { return removed_.objects.contains(object); }))
+        removed_.functions.insert(function);
+  }
+
+  bool is_gone(const TrackedObject& object) const {
+    const Body* body = changed_.body_of(object.captured_in);
+    return body != nullptr && !object.captured_tensor.empty() &&
+           !body->names().contains(node_of(object.captured_tensor));
+  }
+
+  bool is_removed_gradient(uint32_t tag, std::string_view entry) const {
+    if (tag != function_library::gradient && tag != function_library::registered_gradients) return false;
+    pbf_reader message = read_message(entry);
+    const uint32_t function =
+        tag == function_library::gradient ? gradient_def::function : gradient_def::registered_function;
+    return message.next(function) && removed_.functions.contains(message.get_string());
   }
 
   Result<std::string> write_graph(std::string_view bytes) {
@@ -137,12 +164,14 @@ class MetaGraphWriter {
     pbf_writer out(written);
     pbf_reader old = read_message(bytes);
     while (old.next()) {
-      if (old.tag() != function_library::function) {
-        copy_field(old, out);
+      const uint32_t tag = old.tag();
+      const std::string_view function = read_bytes(old);
+      if (tag != function_library::function) {
+        if (!is_removed_gradient(tag, function)) out.add_message(tag, function.data(), function.size());
         continue;
       }
-      const std::string_view function = read_bytes(old);
       const std::string name = TRY(read_function(function)).signature.name;
+      if (removed_.functions.contains(name)) continue;
       if (changed_.contains(name))
         out.add_message(function_library::function, TRY(changed_.write(graph_.functions.at(name))));
       else
@@ -163,10 +192,12 @@ class MetaGraphWriter {
       else
         copy_field(old, out);
     }
-    pbf_writer object(out, object_graph::nodes);
-    pbf_writer asset(object, saved_object::asset);
-    asset.add_int32(saved_asset::asset_file_def_index, assets_);
-    return written;
+    {
+      pbf_writer object(out, object_graph::nodes);
+      pbf_writer asset(object, saved_object::asset);
+      asset.add_int32(saved_asset::asset_file_def_index, assets_);
+    }
+    return removed_.objects.empty() ? written : remove_saved_objects(written, removed_);
   }
 
   void write_captures(std::string_view entry, int32_t asset, pbf_writer& out) const {
@@ -243,6 +274,7 @@ class MetaGraphWriter {
   const GraphDef& graph_;
   const ChangedFunctions changed_;
   const std::string& asset_;
+  RemovedObjects removed_;
   const Body* body_ = nullptr;  // of the model's own graph, if that is rewritten
   std::string init_;            // empty if the model has none
   int32_t assets_ = 0;

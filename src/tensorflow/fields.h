@@ -37,7 +37,10 @@ namespace name_attr_list {
 enum : uint32_t { name = 1, attr = 2 };
 }
 namespace function_library {
-enum : uint32_t { function = 1 };
+enum : uint32_t { function = 1, gradient = 2, registered_gradients = 3 };
+}
+namespace gradient_def {  // GradientDef and RegisteredGradient
+enum : uint32_t { name = 1, registered_function = 1, function = 2 };
 }
 namespace function_def {
 enum : uint32_t {
@@ -118,8 +121,11 @@ enum : uint32_t { save_tensor_name = 2, restore_op_name = 3 };
 namespace object_graph {  // SavedObjectGraph and TrackableObjectGraph
 enum : uint32_t { nodes = 1, concrete_functions = 2 };
 }
-namespace object_node {                          // SavedObject and TrackableObject
-enum : uint32_t { children = 1, variable = 7 };  // the latter of a SavedObject
+namespace object_node {                                                // SavedObject and TrackableObject
+enum : uint32_t { children = 1, variable = 7, captured_tensor = 12 };  // the latter two of a SavedObject
+}
+namespace captured_tensor {
+enum : uint32_t { name = 1, concrete_function = 2 };
 }
 namespace trackable_object {
 enum : uint32_t { attributes = 2 };

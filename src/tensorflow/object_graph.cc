@@ -36,6 +36,17 @@ void read_value(pbf_reader message, TrackedObject& object) {
   if (name == "VARIABLE_VALUE") object.variable_key = key;
 }
 
+void read_captured_tensor(pbf_reader message, TrackedObject& object) {
+  while (message.next()) {
+    if (message.tag() == captured_tensor::name)
+      object.captured_tensor = message.get_string();
+    else if (message.tag() == captured_tensor::concrete_function)
+      object.captured_in = message.get_string();
+    else
+      message.skip();
+  }
+}
+
 TrackedObject read_object(pbf_reader message, bool has_values) {
   TrackedObject object;
   while (message.next()) {
@@ -43,6 +54,8 @@ TrackedObject read_object(pbf_reader message, bool has_values) {
       read_child(message.get_message(), object);
     else if (has_values && message.tag() == trackable_object::attributes)
       read_value(message.get_message(), object);
+    else if (!has_values && message.tag() == object_node::captured_tensor)
+      read_captured_tensor(message.get_message(), object);
     else {
       object.is_variable = object.is_variable || (!has_values && message.tag() == object_node::variable);
       message.skip();

@@ -17,6 +17,7 @@ struct TrackedObject {
   std::map<std::string, uint32_t> children;  // local name -> number
   std::string variable_key;                  // name of a variable's tensor in the checkpoint
   bool is_variable = false;                  // in a SavedModel
+  std::string captured_tensor, captured_in;  // tensor "node:0" that it is, and the function that makes it
 };
 
 struct ObjectGraph {
