@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=5, help="of each comparison")
+    parser.add_argument("--seconds", type=float, default=1, help="of each comparison")
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES), metavar="N")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="MODEL")
     parser.add_argument("--pair", nargs=3, help=argparse.SUPPRESS)  # a process of its own for two models

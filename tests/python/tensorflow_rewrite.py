@@ -103,13 +103,15 @@ def test_sessions_of_tensorflow_1_compute_the_same(rewritten, only_tensorflow, n
 def test_all_else_stays(with_all_variables, name):
     made = with_all_variables(name)
     before, after = surface(made.original), surface(made.folder)
+    if made.report["replaced"]:  # a rewritten function has no gradient
+        before = {key: entry for key, entry in before.items() if "internal_grad_fn" not in str(key)}
     assert set(before) == set(after)
     for key, entry in before.items():
         if name == "v1_second_output" and key[1:] == ("signature", "serving_default"):
             entry, after[key] = without_names(entry), without_names(after[key])
         assert after[key] == entry, key
     added, gone = objects_beyond(made.original, made.folder)
-    assert gone == {} and set(added) <= {"asset"} and added.get("asset", 0) <= 1
+    assert gone.keys() <= {"captured_tensor"} and set(added) <= {"asset"} and added.get("asset", 0) <= 1
     if made.report["replaced"]:
         assert not (made.folder / "fingerprint.pb").exists()
 

@@ -100,6 +100,22 @@ def keras_convolutions(path):
     return Model({"serving_default": draw}, {"serve": positional(draw)})
 
 
+def keras_swish(path):
+    """An activation whose gradient is a function that captures tensors of the model's."""
+    model = keras.Sequential(
+        [
+            keras.Input((24, 24, 3), name="image"),
+            layers.Conv2D(32, 3, activation="swish"),
+            layers.Conv2D(64, 3, activation="swish"),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(10),
+        ]
+    )
+    model.export(path, verbose=False)
+    draw = draws(image=(24, 24, 3))
+    return Model({"serving_default": draw}, {"serve": positional(draw)})
+
+
 def keras_lstm(path):
     model = keras.Sequential(
         [keras.Input((12, 32), name="frames"), layers.LSTM(96), layers.Dense(10, activation="softmax")]
@@ -493,7 +509,7 @@ def running_mean(path):
     return Model({"serving_default": draw}, {"serve": positional(draw)}, 2)
 
 
-KERAS = (keras_convolutions, keras_lstm, keras_structured)
+KERAS = (keras_convolutions, keras_swish, keras_lstm, keras_structured)
 MODULES = (
     two_signatures,
     structured,
