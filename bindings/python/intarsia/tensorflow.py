@@ -22,9 +22,10 @@ from typing import Any
 
 import tensorflow as tf  # type: ignore[import-untyped]
 
+from .compiler import rewrite
 from .errors import InvalidArgumentError, NotFoundError
-from .compiler import Report, rewrite
 from .program import Argument, Program, load
+from .reports import Report
 from .size_expressions import evaluate_size
 
 __all__ = ["Copies", "Function", "Layer", "Module", "call", "convert", "copies"]
