@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "import/operator_roles.h"
 #include "tensorflow/composite.h"
 
 namespace intarsia {
@@ -14,9 +15,6 @@ namespace {
 
 using tensorflow::NodeDef;
 
-bool is_one_of(const std::string& op, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, op) != names.end();
-}
 bool opens(const std::string& op) { return is_one_of(op, {"Enter", "RefEnter", "Switch", "RefSwitch"}); }
 bool closes(const std::string& op) { return is_one_of(op, {"Exit", "RefExit", "Merge", "RefMerge"}); }
 

@@ -4,13 +4,9 @@
 #include <initializer_list>
 
 namespace intarsia {
-namespace {
-
 bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, op) != names.end();
 }
-
-}  // namespace
 
 bool is_alias(std::string_view op) {
   return is_one_of(op, {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot",

@@ -1,9 +1,12 @@
 // TensorFlow operators that the importer eliminates.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
 namespace intarsia {
+
+bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names);
 
 /// Checks whether the operator's outputs are its inputs, as far as a frozen program can tell.
 bool is_alias(std::string_view op);

@@ -4,6 +4,7 @@
 #include "rewrite/inline_calls.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/map_entry.h"
 
 namespace intarsia {
 
@@ -20,17 +21,7 @@ enum : uint32_t { attr = 1 };
 std::optional<SymbolicShape> recorded_shape(std::string_view attributes) {
   protozero::pbf_reader message = read_message(attributes);
   while (message.next(arg_attrs::attr)) {
-    std::string name;
-    std::string_view value;
-    protozero::pbf_reader entry = message.get_message();
-    while (entry.next()) {
-      if (entry.tag() == map_entry::key)
-        name = entry.get_string();
-      else if (entry.tag() == map_entry::value)
-        value = read_bytes(entry);
-      else
-        entry.skip();
-    }
+    const auto [name, value] = read_entry(message.get_message());
     if (name != "_output_shapes") continue;
     Attributes shapes;
     shapes.set(name, EncodedAttribute{std::string(value)});
@@ -146,21 +137,6 @@ Result<Body> make_graph_body(const GraphDef& graph, const std::vector<std::strin
   return body;
 }
 
-namespace {
-
-std::string name_of_entry(std::string_view entry) {
-  protozero::pbf_reader message = read_message(entry);
-  return message.next(map_entry::key) ? message.get_string() : std::string();
-}
-
-void write_attribute_entry(protozero::pbf_writer& out, const std::string& name, const std::string& value) {
-  protozero::pbf_writer entry(out, node_def::attr);
-  entry.add_string(map_entry::key, name);
-  entry.add_bytes(map_entry::value, value);
-}
-
-}  // namespace
-
 Result<std::string> write_body_node(const NodeDef& node, const std::set<std::string>& changed) {
   if (node.bytes.empty()) return write_node(node, TRY(encode_attributes(node.attributes)));
   std::string bytes;
@@ -174,7 +150,7 @@ Result<std::string> write_body_node(const NodeDef& node, const std::set<std::str
       old.skip();
     } else if (old.tag() == node_def::attr) {
       const std::string_view entry = read_bytes(old);
-      const std::string name = name_of_entry(entry);
+      const std::string name = read_entry(read_message(entry)).first;
       if (name != "_class" && !changed.contains(name))
         out.add_message(node_def::attr, entry.data(), entry.size());
     } else {
@@ -183,7 +159,7 @@ Result<std::string> write_body_node(const NodeDef& node, const std::set<std::str
   }
   for (const std::string& name : changed)
     if (const AttributeValue* value = node.attributes.find(name))
-      write_attribute_entry(out, name, TRY(write_attribute(*value)));
+      write_entry(out, node_def::attr, name, TRY(write_attribute(*value)));
   return bytes;
 }
 

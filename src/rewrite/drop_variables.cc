@@ -12,6 +12,7 @@
 #include "rewrite/inline_calls.h"
 #include "rewrite/object_edit.h"
 #include "rewrite/saver_functions.h"
+#include "rewrite/write_saved_model.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/fields.h"
@@ -83,7 +84,7 @@ class UnusedArguments {
         used_.insert({name, argument->second});
   }
 
-  /// Keeps the arguments that are no captures of a function which the model's users call.
+  /// Keeps the arguments that users of the model pass to a function themselves: all but its captures.
   void keep_inputs(const std::string& name, const FunctionDef& function, const ObjectGraph& objects) {
     const auto captures = objects.captures.find(name);
     if (captures == objects.captures.end()) return;
@@ -164,19 +165,8 @@ class VariableDropper {
       slim.types.push_back(tensor.data_type);
     }
     slim.checkpoint_objects = remove_checkpoint_objects(checkpoint_objects_, keys);
-    pbf_writer out(slim.bytes);
-    pbf_reader old = read_message(bytes);
-    while (old.next()) {
-      if (old.tag() != saved_model::meta_graph || is_done_) {
-        copy_field(old, out);
-        continue;
-      }
-      const std::string_view meta = read_bytes(old);
-      const MetaGraph read = read_meta_graph(meta);
-      is_done_ = std::ranges::find(read.tags, "serve") != read.tags.end();
-      out.add_message(saved_model::meta_graph,
-                      is_done_ ? TRY(write_meta_graph(meta, slim.checkpoint_objects)) : std::string(meta));
-    }
+    slim.bytes = TRY(copy_saved_model(
+        bytes, [&](std::string_view meta) { return write_meta_graph(meta, slim.checkpoint_objects); }));
     return slim;
   }
 
@@ -274,17 +264,9 @@ class VariableDropper {
   }
 
   Result<std::string> write_graph(std::string_view bytes, const std::string& checkpoint_objects) const {
-    std::string written;
+    std::string written =
+        TRY(copy_graph(bytes, [&](std::string_view library) { return write_library(library); }));
     pbf_writer out(written);
-    pbf_reader old = read_message(bytes);
-    while (old.next()) {
-      if (old.tag() == graph_def::node)
-        old.skip();
-      else if (old.tag() == graph_def::library)
-        out.add_message(graph_def::library, TRY(write_library(read_bytes(old))));
-      else
-        copy_field(old, out);
-    }
     for (const NodeDef& node : graph_.nodes)
       if (!goes_away(node)) out.add_message(graph_def::node, TRY(write_main_node(node, checkpoint_objects)));
     return written;
@@ -398,7 +380,6 @@ class VariableDropper {
   std::set<uint32_t> captured_;                                 // objects that functions read
   std::map<std::string, std::vector<const NodeDef*>> readers_;  // in the model's own graph
   std::set<std::string> dropped_;                               // nodes of variables
-  bool is_done_ = false;
 };
 
 }  // namespace

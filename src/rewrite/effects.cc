@@ -4,7 +4,7 @@
 #include <array>
 
 #include "import/operator_roles.h"
-#include "tensorflow/attributes.h"
+#include "rewrite/find_bodies.h"
 
 namespace intarsia {
 
@@ -19,13 +19,6 @@ bool only_reads(const std::string& op) {
   return reads_variable(op) || std::ranges::find(ops, op) != ops.end();
 }
 
-std::vector<std::string> called_functions(const NodeDef& node) {
-  std::vector<std::string> names;
-  for (const Attributes::Entry& attribute : node.attributes)
-    for (std::string& name : get_functions(attribute.value)) names.push_back(std::move(name));
-  return names;
-}
-
 /// Checks for operators that do what the functions they call do, and no more.
 bool does_as_functions_do(const std::string& op) {
   constexpr std::array ops{"If", "While", "Case", "PartitionedCall", "StatefulPartitionedCall"};
@@ -38,7 +31,7 @@ Result<bool> EffectFinder::has_effects(const NodeDef& node) {
   if (only_reads(node.op)) return false;
   const OpDef* op = source_.find_op ? TRY(source_.find_op(node.op)) : nullptr;
   if (op == nullptr || (op->is_stateful && !does_as_functions_do(node.op))) return true;
-  for (const std::string& function : called_functions(node))
+  for (const std::string& function : functions_of(node))
     if (TRY(function_has_effects(function))) return true;
   return false;
 }

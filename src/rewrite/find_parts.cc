@@ -18,7 +18,8 @@ bool is_in_tensorflow(const PlannedFunction& planned, const PlacedNode& node) {
   return planned.problem->targets[node.target].backend->name() == "tensorflow";
 }
 
-/// Gives each size that is no number and no single symbol a symbol of its own, the same to equal ones.
+/// Names sizes: each that is neither a number nor a single symbol gets a symbol; equal sizes get the same
+/// one.
 class SizeNames {
  public:
   Dim name(const Dim& size, const std::string& value, size_t axis) {

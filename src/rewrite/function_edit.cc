@@ -4,6 +4,7 @@
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/map_entry.h"
 
 namespace intarsia {
 
@@ -14,12 +15,6 @@ using protozero::pbf_writer;
 namespace {
 
 constexpr const char* returned_program = "intarsia_program_out";
-
-void write_pair(pbf_writer& out, uint32_t tag, const std::string& key, std::string_view value) {
-  pbf_writer entry(out, tag);
-  entry.add_string(map_entry::key, key);
-  entry.add_bytes(map_entry::value, value.data(), value.size());
-}
 
 void write_program_argument(pbf_writer& signature, uint32_t tag, const char* name) {
   pbf_writer argument(signature, tag);
@@ -47,17 +42,7 @@ void write_signature(std::string_view old, const FunctionEdit& edit, pbf_writer&
 
 /// Copies an attribute; the shapes of arguments follow the arguments.
 void write_attribute(std::string_view entry, const FunctionEdit& edit, pbf_writer& out) {
-  std::string name;
-  std::string_view value;
-  pbf_reader fields = read_message(entry);
-  while (fields.next()) {
-    if (fields.tag() == map_entry::key)
-      name = fields.get_string();
-    else if (fields.tag() == map_entry::value)
-      value = read_bytes(fields);
-    else
-      fields.skip();
-  }
+  const auto [name, value] = read_entry(read_message(entry));
   if (name != "_input_shapes") {
     out.add_message(function_def::attr, entry.data(), entry.size());
     return;
@@ -69,7 +54,7 @@ void write_attribute(std::string_view entry, const FunctionEdit& edit, pbf_write
   for (std::optional<SymbolicShape>& shape : get_shapes(attributes, name))
     if (!edit.without.contains(number++)) shapes.push_back(std::move(shape));
   if (edit.takes_program) shapes.emplace_back(SymbolicShape());
-  write_pair(out, function_def::attr, name, encode_shapes(shapes).bytes);
+  write_entry(out, function_def::attr, name, encode_shapes(shapes).bytes);
 }
 
 /// Copies what is kept by the number of an argument.
@@ -111,10 +96,10 @@ std::string write_function_edit(const FunctionEdit& edit) {
       copy_field(old, out);
   }
   for (const auto& [name, node] : edit.control_returns)
-    write_pair(out, function_def::control_ret, name, node);
+    write_entry(out, function_def::control_ret, name, node);
   for (const std::string& node : edit.nodes) out.add_message(function_def::node, node);
-  for (const auto& [name, from] : edit.returns) write_pair(out, function_def::ret, name, from);
-  if (edit.returns_program) write_pair(out, function_def::ret, returned_program, program_name);
+  for (const auto& [name, from] : edit.returns) write_entry(out, function_def::ret, name, from);
+  if (edit.returns_program) write_entry(out, function_def::ret, returned_program, program_name);
   return bytes;
 }
 

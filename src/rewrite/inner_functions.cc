@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "import/operator_roles.h"
 #include "rewrite/find_bodies.h"
 #include "tensorflow/attributes.h"
 
@@ -11,10 +12,6 @@ namespace intarsia {
 using namespace tensorflow;
 
 namespace {
-
-bool is_one_of(const std::string& op, std::initializer_list<std::string_view> ops) {
-  return std::ranges::find(ops, op) != ops.end();
-}
 
 bool is_branch(const std::string& op) {
   return is_one_of(op, {"If", "StatelessIf", "Case", "StatelessCase"});

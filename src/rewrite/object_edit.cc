@@ -6,6 +6,7 @@
 
 #include "base/protobuf.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/map_entry.h"
 #include "tensorflow/object_graph.h"
 
 namespace intarsia {
@@ -149,18 +150,9 @@ void write_object(std::string_view bytes, const Renumbering& numbers, pbf_writer
 /// Writes the captures of a function, which are numbers of objects.
 void write_captures(std::string_view entry, const RemovedObjects& removed, const ObjectGraph& graph,
                     const Renumbering& numbers, pbf_writer& out) {
-  std::string name, rest;
+  const auto [name, old] = read_entry(read_message(entry));
+  std::string rest;
   pbf_writer function(rest);
-  pbf_reader fields = read_message(entry);
-  std::string_view old;
-  while (fields.next()) {
-    if (fields.tag() == map_entry::key)
-      name = fields.get_string();
-    else if (fields.tag() == map_entry::value)
-      old = read_bytes(fields);
-    else
-      fields.skip();
-  }
   if (removed.functions.contains(name)) return;
   pbf_reader message = read_message(old);
   while (message.next()) {
@@ -176,9 +168,7 @@ void write_captures(std::string_view entry, const RemovedObjects& removed, const
     if (!numbers.is_removed(all[i]) && (gone == removed.captures.end() || !gone->second.contains(i)))
       captures.push_back(static_cast<int32_t>(numbers.number(all[i])));
   function.add_packed_int32(concrete_function::bound_inputs, captures.begin(), captures.end());
-  pbf_writer written(out, object_graph::concrete_functions);
-  written.add_string(map_entry::key, name);
-  written.add_bytes(map_entry::value, rest);
+  write_entry(out, object_graph::concrete_functions, name, rest);
 }
 
 }  // namespace

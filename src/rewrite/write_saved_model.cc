@@ -10,6 +10,7 @@
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/map_entry.h"
 
 namespace intarsia {
 
@@ -44,8 +45,10 @@ class MetaGraphWriter {
   }
 
   Result<std::string> write(std::string_view bytes) {
-    TRY(find_init(bytes));
-    find_gradients(read_meta_graph(bytes).object_graph);
+    const MetaGraph meta = read_meta_graph(bytes);
+    count_assets(bytes, meta);
+    find_init(meta);
+    find_gradients(meta.object_graph);
     std::string written;
     pbf_writer out(written);
     pbf_reader old = read_message(bytes);
@@ -65,22 +68,20 @@ class MetaGraphWriter {
   }
 
  private:
-  /// Finds the node that runs when the model is loaded, and counts assets.
-  Status find_init(std::string_view bytes) {
+  void count_assets(std::string_view bytes, const MetaGraph& meta) {
     pbf_reader old = read_message(bytes);
     while (old.next()) {
       if (old.tag() == meta_graph::asset_file_def) ++assets_;
       old.skip();
     }
-    for (const MetaGraph& meta : {read_meta_graph(bytes)}) {
-      if (const auto at = meta.signatures.find(init_signature);
-          at != meta.signatures.end() && !at->second.outputs.empty())
-        init_ = node_of(at->second.outputs.begin()->second.name);
-      else
-        init_ = meta.init_op;
-      if (assets_ == 0) collected_assets_ = meta.collected_assets;
-    }
-    return {};
+    if (assets_ == 0) collected_assets_ = meta.collected_assets;
+  }
+
+  /// Finds the node that runs when the model is loaded.
+  void find_init(const MetaGraph& meta) {
+    const auto at = meta.signatures.find(init_signature);
+    const bool has_signature = at != meta.signatures.end() && !at->second.outputs.empty();
+    init_ = has_signature ? node_of(at->second.outputs.begin()->second.name) : meta.init_op;
   }
 
   /// Finds functions for gradients that capture tensors which their functions no longer make. These have no
@@ -109,17 +110,9 @@ class MetaGraphWriter {
   }
 
   Result<std::string> write_graph(std::string_view bytes) {
-    std::string written;
+    std::string written =
+        TRY(copy_graph(bytes, [&](std::string_view library) { return write_library(library); }));
     pbf_writer out(written);
-    pbf_reader old = read_message(bytes);
-    while (old.next()) {
-      if (old.tag() == graph_def::node)
-        old.skip();
-      else if (old.tag() == graph_def::library)
-        out.add_message(graph_def::library, TRY(write_library(read_bytes(old))));
-      else
-        copy_field(old, out);
-    }
     TRY(write_nodes(out));
     return written;
   }
@@ -201,21 +194,11 @@ class MetaGraphWriter {
   }
 
   void write_captures(std::string_view entry, int32_t asset, pbf_writer& out) const {
-    std::string name, function;
-    pbf_reader fields = read_message(entry);
-    while (fields.next()) {
-      if (fields.tag() == map_entry::key)
-        name = fields.get_string();
-      else if (fields.tag() == map_entry::value)
-        function = fields.get_string();
-      else
-        fields.skip();
-    }
+    const auto [name, old] = read_entry(read_message(entry));
+    std::string function(old);
     if (changed_.contains(name))
       pbf_writer(function).add_packed_int32(concrete_function::bound_inputs, &asset, &asset + 1);
-    pbf_writer written(out, object_graph::concrete_functions);
-    written.add_string(map_entry::key, name);
-    written.add_bytes(map_entry::value, function);
+    write_entry(out, object_graph::concrete_functions, name, function);
   }
 
   /// Writes a signature, or a part of one, with the names of the tensors that make its results now.
@@ -287,38 +270,48 @@ bool is_served(const MetaGraph& meta) { return std::ranges::find(meta.tags, "ser
 
 std::string program_input(const Body& body) { return body.is_function() ? program_name : read_name; }
 
-Result<std::string> write_saved_model(std::string_view bytes, const GraphDef& graph,
-                                      const std::vector<Body>& bodies, const std::string& asset) {
-  std::string written;
-  pbf_writer out(written);
-  pbf_reader old = read_message(bytes);
-  bool is_done = false;
-  while (old.next()) {
-    if (old.tag() != saved_model::meta_graph) {
-      copy_field(old, out);
-      continue;
-    }
-    const std::string_view meta = read_bytes(old);
-    if (is_done || !is_served(read_meta_graph(meta))) {
-      out.add_message(saved_model::meta_graph, meta.data(), meta.size());
-      continue;
-    }
-    is_done = true;
-    out.add_message(saved_model::meta_graph, TRY(MetaGraphWriter(graph, bodies, asset).write(meta)));
-  }
-  return written;
-}
-
-Result<std::string> write_graph_file(std::string_view bytes, const Body& body, const std::string& program) {
+Result<std::string> copy_graph(std::string_view bytes, const WriteMessage& write_library) {
   std::string written;
   pbf_writer out(written);
   pbf_reader old = read_message(bytes);
   while (old.next()) {
     if (old.tag() == graph_def::node)
       old.skip();
+    else if (old.tag() == graph_def::library)
+      out.add_message(graph_def::library, TRY(write_library(read_bytes(old))));
     else
       copy_field(old, out);
   }
+  return written;
+}
+
+Result<std::string> copy_saved_model(std::string_view bytes, const WriteMessage& write_served) {
+  std::string written;
+  pbf_writer out(written);
+  pbf_reader old = read_message(bytes);
+  bool is_done = false;
+  while (old.next()) {
+    if (old.tag() != saved_model::meta_graph || is_done) {
+      copy_field(old, out);
+      continue;
+    }
+    const std::string_view meta = read_bytes(old);
+    is_done = is_served(read_meta_graph(meta));
+    out.add_message(saved_model::meta_graph, is_done ? TRY(write_served(meta)) : std::string(meta));
+  }
+  return written;
+}
+
+Result<std::string> write_saved_model(std::string_view bytes, const GraphDef& graph,
+                                      const std::vector<Body>& bodies, const std::string& asset) {
+  return copy_saved_model(
+      bytes, [&](std::string_view meta) { return MetaGraphWriter(graph, bodies, asset).write(meta); });
+}
+
+Result<std::string> write_graph_file(std::string_view bytes, const Body& body, const std::string& program) {
+  std::string written = TRY(copy_graph(
+      bytes, [](std::string_view library) -> Result<std::string> { return std::string(library); }));
+  pbf_writer out(written);
   for (const BodyNode& node : body.nodes) out.add_message(graph_def::node, TRY(write_body_node(node.def)));
   NodeDef constant{program_input(body), "Const", {}, {}, {}};
   Tensor value(DType::string, {});

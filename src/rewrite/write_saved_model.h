@@ -1,6 +1,8 @@
 // Writing of a SavedModel whose bodies call functions of a program.
 #pragma once
 
+#include <functional>
+
 #include "rewrite/body.h"
 #include "rewrite/function_edit.h"
 
@@ -8,6 +10,15 @@ namespace intarsia {
 
 /// Returns how a body's nodes read the program: an argument of a function, or a tensor of the graph.
 std::string program_input(const Body& body);
+
+/// Writes a message anew.
+using WriteMessage = std::function<Result<std::string>(std::string_view message)>;
+
+/// Copies a GraphDef, but for its nodes, with its library of functions as `write_library` makes it.
+Result<std::string> copy_graph(std::string_view bytes, const WriteMessage& write_library);
+
+/// Copies a saved_model.pb, with its first graph for serving as `write_served` makes it.
+Result<std::string> copy_saved_model(std::string_view bytes, const WriteMessage& write_served);
 
 /// Returns the bytes of a saved_model.pb with these bodies. `asset` is the program's name in the folder of
 /// assets. All else stays as it is in `bytes`: other functions, graphs with other tags, objects.

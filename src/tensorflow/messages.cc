@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/map_entry.h"
 #include "tensorflow/tensor_proto.h"
 
 namespace intarsia::tensorflow {
@@ -11,26 +12,6 @@ namespace {
 
 using protozero::pbf_reader;
 using protozero::pbf_writer;
-
-/// Reads a map's entry: its key and the bytes of its value.
-std::pair<std::string, std::string_view> read_entry(pbf_reader message) {
-  std::pair<std::string, std::string_view> entry;
-  while (message.next()) {
-    if (message.tag() == map_entry::key)
-      entry.first = message.get_string();
-    else if (message.tag() == map_entry::value)
-      entry.second = read_bytes(message);
-    else
-      message.skip();
-  }
-  return entry;
-}
-
-void write_entry(pbf_writer& out, uint32_t tag, const std::string& key, std::string_view value) {
-  pbf_writer entry(out, tag);
-  entry.add_string(map_entry::key, key);
-  entry.add_bytes(map_entry::value, value.data(), value.size());
-}
 
 ArgDef read_argument(pbf_reader message) {
   ArgDef argument;

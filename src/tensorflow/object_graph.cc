@@ -2,6 +2,7 @@
 
 #include "base/protobuf.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/map_entry.h"
 
 namespace intarsia::tensorflow {
 namespace {
@@ -80,16 +81,7 @@ std::vector<uint32_t> read_captures(std::string_view bytes) {
 }
 
 void read_function(pbf_reader entry, ObjectGraph& graph) {
-  std::string name;
-  std::string_view function;
-  while (entry.next()) {
-    if (entry.tag() == map_entry::key)
-      name = entry.get_string();
-    else if (entry.tag() == map_entry::value)
-      function = read_bytes(entry);
-    else
-      entry.skip();
-  }
+  const auto [name, function] = read_entry(entry);
   graph.captures[name] = read_captures(function);
 }
 
