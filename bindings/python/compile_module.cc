@@ -163,8 +163,9 @@ void define_compile(nb::module_& module) {
   });
   module.def(
       "rewrite", [](const std::string& model, const std::string& output, const CompileOptions& compile,
-                    bool force, bool keep_variables, std::vector<std::pair<std::string, Value*>> inputs) {
-        intarsia::RewriteOptions options{force, views_of(inputs), keep_variables, compile};
+                    bool force, bool keep_variables, std::vector<std::pair<std::string, Value*>> inputs,
+                    const std::vector<std::string>& replacements) {
+        intarsia::RewriteOptions options{force, views_of(inputs), keep_variables, replacements, compile};
         Callbacks callbacks(std::nullopt, std::nullopt, options.compile);
         return callbacks.run([&] { return intarsia::Compiler::get().rewrite(model, output, options); });
       });

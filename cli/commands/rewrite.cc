@@ -33,11 +33,18 @@ void print_signature(const Json& signature) {
              before / after);
 }
 
+/// Returns the program's function, after what the user wanted it to replace.
+std::string name_of_part(const Json& part) {
+  const std::string function = part["function"];
+  return part["scope"].is_null() ? function
+                                 : fmt::format("{} by {} of {}", part["scope"].get<std::string>(), function,
+                                               part["program"].get<std::string>());
+}
+
 void print_report(const Json& report, const std::string& output) {
   for (const Json& part : report["replaced"])
-    fmt::print("  {:<9} {}: {}, {} and {}\n", "replaced", part["function"].get<std::string>(),
-               count_of(part["nodes"], "node"), count_of(part["inputs"].size(), "input"),
-               count_of(part["outputs"].size(), "output"));
+    fmt::print("  {:<9} {}: {}, {} and {}\n", "replaced", name_of_part(part), count_of(part["nodes"], "node"),
+               count_of(part["inputs"].size(), "input"), count_of(part["outputs"].size(), "output"));
   for (const Json& kept : report["kept"]) fmt::print("  {:<9} {}\n", "kept", kept.get<std::string>());
   for (const Json& signature : report["signatures"]) print_signature(signature);
   if (!report["dropped_variables"].empty())
@@ -81,6 +88,12 @@ void add_rewrite_command(CLI::App& app) {
   command->add_flag("--force", options->rewrite.force, "Replace an older model there");
   command->add_flag("--keep-variables", options->rewrite.keep_variables,
                     "Keep variables that nothing reads any more, as a program has their values");
+  command
+      ->add_option("--replace", options->rewrite.replacements,
+                   "Let a function of a program compute a node, all nodes of a scope, or a function of the "
+                   "model, whatever is measured (docs/rewrite.md)")
+      ->type_name("SCOPE=PROGRAM:FUNCTION")
+      ->allow_extra_args(false);
   add_input_option(*command, options->inputs);
   add_compile_options(*command, options->rewrite.compile);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");

@@ -173,6 +173,11 @@ typedef struct intarsia_rewrite_request {
   /* Whether (not 0) variables that nothing reads any more, as a program has their values, stay in the
    * checkpoint and among the model's objects. */
   int32_t keep_variables;
+  /* Nodes to replace whatever is measured, each "SCOPE=PROGRAM:FUNCTION": a node, all nodes of a scope
+   * ("SCOPE/..."), or each call of a function of the model becomes a call of FUNCTION of the program file
+   * PROGRAM, which is copied into the model; ":FUNCTION" may be left out where PROGRAM has one. Inputs and
+   * outputs are paired by name where all names agree, else in order (docs/rewrite.md). */
+  intarsia_strings replacements;
 } intarsia_rewrite_request;
 
 /* Rewrites a SavedModel so that nodes of the operator Intarsia (docs/tensorflow_op.md) compute the parts that
@@ -181,7 +186,8 @@ typedef struct intarsia_rewrite_request {
  * *report (may be NULL) becomes the object of `intarsia rewrite --json`, which the caller frees with
  * intarsia_text_release. Errors: the model is not a SavedModel, is damaged, is rewritten already, or lacks a
  * signature of the request; TensorFlow is not here, or lacks an operator of the model; `output` exists, or
- * cannot be written. */
+ * cannot be written; a replacement names no nodes, or no function that takes and makes what they do, or the
+ * model's results differ with it. */
 INTARSIA_EXPORT intarsia_error* intarsia_rewrite(const intarsia_rewrite_request* request, char** report);
 
 typedef struct intarsia_check_request {

@@ -56,9 +56,10 @@ struct CheckOptions {
 };
 
 struct RewriteOptions {
-  bool force = false;             // whether an older SavedModel is replaced
-  std::vector<NamedView> inputs;  // inputs to time with; all others are filled
-  bool keep_variables = false;    // whether variables that nothing reads any more stay
+  bool force = false;                          // whether an older SavedModel is replaced
+  std::vector<NamedView> inputs;               // inputs to time with; all others are filled
+  bool keep_variables = false;                 // whether variables that nothing reads any more stay
+  std::vector<std::string> replacements = {};  // nodes to replace: "SCOPE=PROGRAM:FUNCTION"
   CompileOptions compile;
 };
 
@@ -275,6 +276,8 @@ class Compiler {
     request.keep_variables = options.keep_variables;
     request.inputs = inputs.data();
     request.input_count = inputs.size();
+    const detail::StringList replacements(options.replacements);
+    request.replacements = replacements.get();
     char* report = nullptr;
     detail::check(rewrite_(&request, &report));
     return take(report);

@@ -5,6 +5,7 @@
 #include "api/give_text.h"
 #include "api/handles.h"
 #include "api/make_services.h"
+#include "api/read_request.h"
 #include "api/struct_sizes.h"
 #include "api/time_in_tensorflow.h"
 #include "rewrite/rewrite_model.h"
@@ -12,18 +13,37 @@
 namespace intarsia::api {
 namespace {
 
+/// Reads "SCOPE=PROGRAM:FUNCTION". TensorFlow's names have no equals signs.
+Result<Replacement> read_replacement(const std::string& text) {
+  const size_t equals = text.find('='), slash = text.rfind('/');
+  size_t colon = text.rfind(':');
+  if (colon != std::string::npos && slash != std::string::npos && colon < slash) colon = std::string::npos;
+  if (equals == std::string::npos || equals == 0 || (colon != std::string::npos && colon < equals))
+    return fail("--replace {}: want SCOPE=PROGRAM:FUNCTION, as in dense/MatMul=fast.so:product", text);
+  Replacement replacement{
+      .scope = text.substr(0, equals), .program = text.substr(equals + 1), .function = {}};
+  if (colon == std::string::npos) return replacement;
+  replacement.function = text.substr(colon + 1);
+  replacement.program = text.substr(equals + 1, colon - equals - 1);
+  return replacement;
+}
+
 Status rewrite(const intarsia_rewrite_request& given, char** report) {
   const intarsia_rewrite_request from = TRY(read_struct(given, "the rewrite request"));
   if (from.compile == nullptr || from.compile->model == nullptr) return fail("no model to rewrite");
   if (from.output == nullptr) return fail("no folder to write; name it");
   const ReadRequest read = TRY(read_request(*from.compile));
   const CompileServices services = TRY(make_services(read));
+  std::vector<Replacement> replacements;
+  for (const std::string& text : TRY(read_strings(from.replacements, "--replace")))
+    replacements.push_back(TRY(read_replacement(text)));
   const RewriteRequest request{.compile = read.request,
                                .output = from.output,
                                .replaces = from.force != 0,
                                .keeps_variables = from.keep_variables != 0,
                                .threads = from.compile->threads,
-                               .inputs = TRY(read_inputs(from.inputs, from.input_count))};
+                               .inputs = TRY(read_inputs(from.inputs, from.input_count)),
+                               .replacements = std::move(replacements)};
   const RewriteReport made = TRY(rewrite_model(request, services, make_tensorflow_timer(read.request)));
   give_text(describe_rewrite(made).dump(2), report);
   return {};

@@ -105,34 +105,32 @@ Status resolve_sources(Body& body, const ReferenceResolver& resolver) {
   return {};
 }
 
-Result<Body> make_function_body(const FunctionDef& function,
-                                const std::map<std::string, FunctionDef>& functions,
-                                const TensorFlowSource& source) {
+Result<Body> make_function_body(const FunctionDef& function, const CalledFunctions& called) {
   Body body{.function = function.signature.name, .control_returns = function.control_returns};
   for (size_t i = 0; i < function.signature.inputs.size(); ++i) {
     const ArgDef& argument = function.signature.inputs[i];
     body.arguments.push_back({argument.name, argument.name, argument.type, argument_shape(function, i), {}});
   }
-  for (const NodeDef& node : function.nodes) body.nodes.push_back({node, {}});
+  for (const NodeDef& node : function.nodes) body.nodes.push_back({node, {}, node.name});
   for (const ArgDef& result : function.signature.outputs) {
     const auto from = function.returns.find(result.name);
     if (from == function.returns.end())
       return fail("function '{}' does not return '{}'", function.signature.name, result.name);
     body.returns.push_back({result.name, from->second, {}});
   }
-  const ReferenceResolver resolver(functions, source);
-  TRY(inline_calls(body, functions, resolver));
+  const ReferenceResolver resolver(called.functions, called.source);
+  TRY(inline_calls(body, called, resolver));
   TRY(resolve_sources(body, resolver));
   return body;
 }
 
 Result<Body> make_graph_body(const GraphDef& graph, const std::vector<std::string>& returned,
-                             const TensorFlowSource& source) {
+                             const CalledFunctions& called) {
   Body body;
-  for (const NodeDef& node : graph.nodes) body.nodes.push_back({node, {}});
+  for (const NodeDef& node : graph.nodes) body.nodes.push_back({node, {}, node.name});
   for (const std::string& tensor : returned) body.returns.push_back({tensor, tensor, {}});
-  const ReferenceResolver resolver(graph.functions, source);
-  TRY(inline_calls(body, graph.functions, resolver));
+  const ReferenceResolver resolver(called.functions, called.source);
+  TRY(inline_calls(body, called, resolver));
   TRY(resolve_sources(body, resolver));
   return body;
 }

@@ -21,12 +21,20 @@ struct BodyArgument {
   std::string captured;  // tensor "node:0" of the model's own graph that it always is; empty for others
 };
 
+/// Call of a function whose nodes stand in its place.
+struct InlinedCallName {
+  std::string own_name;  // as in BodyNode
+  std::string name;      // in the body
+};
+
 struct BodyNode {
   /// Node with its name and inputs in the body. Inputs are written as in TensorFlow's files: "node:output:1"
   /// or an argument in a function, "node:1" in the model's own graph.
   tensorflow::NodeDef def;
   /// Inputs but those that only order, each "node:1" with a number counted over all outputs, or an argument.
   std::vector<std::string> sources;
+  std::string own_name = {};                // in the model's file
+  std::vector<InlinedCallName> calls = {};  // that it was part of, the outermost first
 };
 
 /// Tensor that a body returns.
@@ -58,15 +66,20 @@ struct Body {
 std::string node_of(const std::string& reference);
 inline bool is_control(const std::string& input) { return input.starts_with('^'); }
 
-/// Makes the body of a function, with all calls of functions inlined (inline_calls.h). Nothing is known about
+/// Functions that nodes of a body call.
+struct CalledFunctions {
+  const std::map<std::string, tensorflow::FunctionDef>& functions;
+  const std::set<std::string>& whole;  // functions whose calls stay nodes
+  const TensorFlowSource& source;
+};
+
+/// Makes the body of a function, with calls of functions inlined (inline_calls.h). Nothing is known about
 /// where its arguments come from.
-Result<Body> make_function_body(const tensorflow::FunctionDef& function,
-                                const std::map<std::string, tensorflow::FunctionDef>& functions,
-                                const TensorFlowSource& source);
+Result<Body> make_function_body(const tensorflow::FunctionDef& function, const CalledFunctions& called);
 
 /// Makes the body of the model's own graph, which returns `returned`: tensors "node:0".
 Result<Body> make_graph_body(const tensorflow::GraphDef& graph, const std::vector<std::string>& returned,
-                             const TensorFlowSource& source);
+                             const CalledFunctions& called);
 
 /// Fills the sources of nodes and returns.
 Status resolve_sources(Body& body, const ReferenceResolver& resolver);

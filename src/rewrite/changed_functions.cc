@@ -6,6 +6,7 @@
 #include "rewrite/function_edit.h"
 #include "rewrite/inline_calls.h"
 #include "rewrite/inner_functions.h"
+#include "rewrite/written_program.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 
@@ -13,7 +14,9 @@ namespace intarsia {
 
 using namespace tensorflow;
 
-ChangedFunctions::ChangedFunctions(const GraphDef& graph, const std::vector<Body>& bodies) : graph_(graph) {
+ChangedFunctions::ChangedFunctions(const GraphDef& graph, const std::vector<Body>& bodies,
+                                   std::vector<std::string> programs)
+    : graph_(graph), programs_(std::move(programs)) {
   for (const Body& body : bodies) {
     if (!body.is_function()) continue;
     bodies_[body.function] = &body;
@@ -67,19 +70,21 @@ Status ChangedFunctions::check() const {
   return {};
 }
 
-Result<std::string> ChangedFunctions::write_node(const NodeDef& node, const std::string& program) const {
+Result<std::string> ChangedFunctions::write_node(const NodeDef& node, bool in_function) const {
   if (!runs_changed(node)) return write_body_node(node);
   NodeDef changed = node;
-  changed.inputs.insert(std::ranges::find_if(changed.inputs, is_control), program);
+  for (const std::string& program : programs_)
+    changed.inputs.insert(std::ranges::find_if(changed.inputs, is_control),
+                          program_input(program, in_function));
   const std::string types_name = types_attribute(node.op);
   std::vector<int32_t> types = get_types(node.attributes, types_name);
-  types.push_back(data_type_of(DType::string));
+  types.insert(types.end(), programs_.size(), data_type_of(DType::string));
   changed.attributes.set(types_name, encode_types(types));
   std::set<std::string> attributes{types_name};
   for (const char* of_outputs : {"output_shapes", "_output_shapes"}) {
     std::vector<std::optional<SymbolicShape>> shapes = get_shapes(node.attributes, of_outputs);
     if (!is_loop(node.op) || shapes.empty()) continue;
-    shapes.emplace_back(SymbolicShape());
+    shapes.insert(shapes.end(), programs_.size(), SymbolicShape());
     changed.attributes.set(of_outputs, encode_shapes(shapes));
     attributes.insert(of_outputs);
   }
@@ -93,13 +98,13 @@ Result<std::string> ChangedFunctions::write(const FunctionDef& function) const {
                     .nodes = {},
                     .returns = function.returns,
                     .control_returns = body ? body->control_returns : function.control_returns,
-                    .takes_program = true,
-                    .returns_program = loop_bodies_.contains(name)};
+                    .programs = programs_,
+                    .returns_programs = loop_bodies_.contains(name)};
   if (body) {
-    for (const BodyNode& node : body->nodes) edit.nodes.push_back(TRY(write_node(node.def, program_name)));
+    for (const BodyNode& node : body->nodes) edit.nodes.push_back(TRY(write_node(node.def, true)));
     for (const BodyReturn& one : body->returns) edit.returns[one.name] = one.text;
   } else {
-    for (const NodeDef& node : function.nodes) edit.nodes.push_back(TRY(write_node(node, program_name)));
+    for (const NodeDef& node : function.nodes) edit.nodes.push_back(TRY(write_node(node, true)));
   }
   return write_function_edit(edit);
 }

@@ -1,4 +1,4 @@
-// Functions of a SavedModel that get a program as one more argument.
+// Functions of a SavedModel that get programs as more arguments.
 #pragma once
 
 #include "rewrite/body.h"
@@ -9,7 +9,9 @@ namespace intarsia {
 /// besides them.
 class ChangedFunctions {
  public:
-  ChangedFunctions(const tensorflow::GraphDef& graph, const std::vector<Body>& bodies);
+  /// `programs`: names of the arguments.
+  ChangedFunctions(const tensorflow::GraphDef& graph, const std::vector<Body>& bodies,
+                   std::vector<std::string> programs = {});
 
   /// Checks that all can be given a program. Error: something runs one that has no inputs of its own to give.
   Status check() const;
@@ -19,9 +21,10 @@ class ChangedFunctions {
   bool contains(const std::string& function) const { return changed_.contains(function); }
   /// Returns the message of a function that is changed.
   Result<std::string> write(const tensorflow::FunctionDef& function) const;
-  /// Writes a node, which gets the program as another input if it runs a changed function.
+  /// Writes a node of a function, or of the model's own graph, which gets the programs as more inputs if it
+  /// runs a changed function.
   ///   f(x, ^wait) -> f(x, program, ^wait)
-  Result<std::string> write_node(const tensorflow::NodeDef& node, const std::string& program) const;
+  Result<std::string> write_node(const tensorflow::NodeDef& node, bool in_function) const;
 
  private:
   bool runs_changed(const tensorflow::NodeDef& node) const;
@@ -29,6 +32,7 @@ class ChangedFunctions {
   bool add_user(const std::string& user, const tensorflow::NodeDef& node);
 
   const tensorflow::GraphDef& graph_;
+  const std::vector<std::string> programs_;
   std::map<std::string, const Body*> bodies_;
   std::set<std::string> changed_, loop_bodies_;
 };

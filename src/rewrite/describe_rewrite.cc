@@ -17,6 +17,8 @@ Json describe_tensors(const std::vector<ExchangedTensor>& tensors) {
 
 Json describe_part(const ReplacedPart& part) {
   return {{"function", part.function},
+          {"program", part.is_by_hand() ? Json(part.program) : Json()},
+          {"scope", part.is_by_hand() ? Json(part.scope) : Json()},
           {"in", part.where.empty() ? Json() : Json(part.where)},
           {"signatures", part.signatures},
           {"nodes", part.nodes},

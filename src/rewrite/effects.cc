@@ -15,7 +15,7 @@ namespace {
 bool only_reads(const std::string& op) {
   constexpr std::array ops{"VarHandleOp",       "HashTableV2",        "MutableHashTableV2",
                            "ResourceGatherNd",  "VarIsInitializedOp", "LookupTableFindV2",
-                           "LookupTableSizeV2", "Placeholder"};
+                           "LookupTableSizeV2", "Placeholder",        "Intarsia"};
   return reads_variable(op) || std::ranges::find(ops, op) != ops.end();
 }
 

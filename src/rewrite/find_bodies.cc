@@ -117,9 +117,8 @@ class BodyFinder {
   std::map<const FunctionDef*, int> wrapped_;  // functions of signatures that only call this one
 };
 
-Result<Body> function_body(const FoundFunction& found, const GraphDef& graph,
-                           const TensorFlowSource& source) {
-  Body body = TRY(make_function_body(*found.function, graph.functions, source));
+Result<Body> function_body(const FoundFunction& found, const CalledFunctions& called) {
+  Body body = TRY(make_function_body(*found.function, called));
   for (size_t i = 0; i < body.arguments.size(); ++i) {
     body.arguments[i].captured = found.arguments[i].captured;
     if (!found.arguments[i].key.empty()) body.arguments[i].key = found.arguments[i].key;
@@ -129,7 +128,7 @@ Result<Body> function_body(const FoundFunction& found, const GraphDef& graph,
 
 /// Makes the body of the model's own graph for the signatures that it computes itself.
 Result<Body> graph_body(const MetaGraph& meta, const GraphDef& graph,
-                        const std::vector<std::string>& signatures, const TensorFlowSource& source) {
+                        const std::vector<std::string>& signatures, const CalledFunctions& called) {
   std::vector<std::string> returned;
   std::map<std::string, BodyArgument> arguments;
   for (const std::string& name : signatures) {
@@ -142,7 +141,7 @@ Result<Body> graph_body(const MetaGraph& meta, const GraphDef& graph,
       arguments.try_emplace(tensor, BodyArgument{tensor, key, input.data_type, input.shape, {}});
     }
   }
-  Body body = TRY(make_graph_body(graph, returned, source));
+  Body body = TRY(make_graph_body(graph, returned, called));
   for (auto& [tensor, argument] : arguments) body.arguments.push_back(std::move(argument));
   for (const std::string& name : meta.collected) body.kept.insert(node_of(name));
   return body;
@@ -159,7 +158,7 @@ std::vector<std::string> functions_of(const NodeDef& node) {
 
 Result<std::vector<SignatureBody>> find_bodies(const MetaGraph& meta, const GraphDef& graph,
                                                const std::vector<std::string>& signatures,
-                                               const TensorFlowSource& source) {
+                                               const CalledFunctions& called) {
   const BodyFinder finder(meta, graph);
   std::vector<SignatureBody> bodies;
   std::vector<std::string> in_graph;
@@ -177,10 +176,10 @@ Result<std::vector<SignatureBody>> find_bodies(const MetaGraph& meta, const Grap
         if (known->body.arguments[i].captured != found->arguments[i].captured)
           known->body.arguments[i].captured.clear();
     } else {
-      bodies.push_back({{name}, TRY(function_body(*found, graph, source))});
+      bodies.push_back({{name}, TRY(function_body(*found, called))});
     }
   }
-  if (!in_graph.empty()) bodies.push_back({in_graph, TRY(graph_body(meta, graph, in_graph, source))});
+  if (!in_graph.empty()) bodies.push_back({in_graph, TRY(graph_body(meta, graph, in_graph, called))});
   return bodies;
 }
 

@@ -17,7 +17,7 @@ struct SignatureBody {
 Result<std::vector<SignatureBody>> find_bodies(const tensorflow::MetaGraph& meta,
                                                const tensorflow::GraphDef& graph,
                                                const std::vector<std::string>& signatures,
-                                               const TensorFlowSource& source);
+                                               const CalledFunctions& called);
 
 /// Returns the functions that a node's attributes name.
 std::vector<std::string> functions_of(const tensorflow::NodeDef& node);

@@ -138,7 +138,9 @@ std::vector<BodyPart> find_parts(const PlannedFunction& planned,
 Result<ProgramCall> make_call(const std::string& function, const Graph& graph,
                               const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                               const std::map<std::string, std::string>& sources) {
-  return ProgramCall{function, TRY(exchange(graph, inputs, sources)), TRY(exchange(graph, outputs, sources))};
+  return ProgramCall{.function = function,
+                     .inputs = TRY(exchange(graph, inputs, sources)),
+                     .outputs = TRY(exchange(graph, outputs, sources))};
 }
 
 }  // namespace intarsia

@@ -34,6 +34,14 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
+/// Adds what is replaced already, of a body that nothing else may be replaced in.
+void add_by_hand(RewrittenBody& rewritten, std::vector<ReplacedPart> by_hand) {
+  const Body& body = rewritten.original.body;
+  if (std::ranges::find(rewritten.bodies, body.function, &Body::function) == rewritten.bodies.end())
+    rewritten.bodies.insert(rewritten.bodies.begin(), body);
+  std::ranges::move(by_hand, std::back_inserter(rewritten.parts));
+}
+
 }  // namespace
 
 Status write_program(std::vector<RewrittenBody>& bodies, const RewriteTools& tools,
@@ -56,6 +64,7 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
                                const TensorFlowTimer& timer, const std::string& rewritten,
                                RewriteReport& report) {
   std::string why;
+  const bool by_hand = std::ranges::any_of(body.parts, &ReplacedPart::is_by_hand);
   std::vector<NamedValue> samples = request.inputs;
   std::ranges::copy(body.samples, std::back_inserter(samples));
   for (const std::string& signature : body.original.signatures) {
@@ -74,9 +83,12 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
       why = fmt::format("it would not run: {}", times->fault);
     else if (!(times->difference <= tolerated_difference))
       why = fmt::format("results would differ by {:.2g} of the largest", times->difference);
-    else if (is > was * slower)
+    else if (is > was * slower && !by_hand)
       why = fmt::format("a run takes {:.3g} ms, and would take {:.3g} ms", was / 1e6, is / 1e6);
   }
+  if (by_hand && !why.empty())
+    return fail(ErrorKind::invalid_argument, "signature '{}', with what --replace puts into it: {}",
+                body.original.signatures[0], one_line(why));
   return why;
 }
 
@@ -84,26 +96,25 @@ void note_kept(RewriteReport& report, const SignatureBody& body, const std::stri
   report.kept.push_back(fmt::format("{}: {}", fmt::join(body.signatures, ", "), one_line(why)));
 }
 
-Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, const BodyContext& context,
-                                              const RewriteTools& tools, const Progress& progress,
-                                              RewriteReport& report) {
-  const auto rewrite = [&]() -> Result<RewrittenBody> {
-    TRY(ChangedFunctions(context.graph, {body.body}).check());
-    return rewrite_body(body, context, tools, progress);
-  };
-  Result<RewrittenBody> made = rewrite();
+Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, std::vector<ReplacedPart> by_hand,
+                                              const BodyContext& context, const RewriteTools& tools,
+                                              const Progress& progress, RewriteReport& report) {
+  const Status can_change = ChangedFunctions(context.graph, {body.body}).check();
+  if (!can_change && !by_hand.empty())
+    return fail(ErrorKind::invalid_argument, "--replace '{}': {}", by_hand[0].scope,
+                can_change.error().message);
+  Result<RewrittenBody> made =
+      can_change ? rewrite_body(body, context, tools, progress) : tl::unexpected(can_change.error());
   TRY(check_not_cancelled(tools.services.observer));
   if (!made && is_fatal(made.error())) return tl::unexpected(made.error());
-  if (!made) {
-    note_kept(report, body, made.error().message);
-    return std::nullopt;
-  }
-  for (const std::string& why : made->kept) note_kept(report, body, why);
-  if (made->parts.empty()) {
-    note_kept(report, body, "nothing in it is faster outside of TensorFlow");
-    return std::nullopt;
-  }
-  return std::optional(*std::move(made));
+  if (!made) note_kept(report, body, made.error().message);
+  RewrittenBody rewritten = made ? *std::move(made) : RewrittenBody{.original = body};
+  for (const std::string& why : rewritten.kept) note_kept(report, body, why);
+  if (made && rewritten.parts.empty())
+    note_kept(report, body,
+              fmt::format("nothing {}in it is faster outside of TensorFlow", by_hand.empty() ? "" : "else "));
+  if (!by_hand.empty()) add_by_hand(rewritten, std::move(by_hand));
+  return rewritten.parts.empty() ? std::nullopt : std::optional(std::move(rewritten));
 }
 
 Status check_is_original(const GraphDef& graph) {

@@ -14,9 +14,9 @@ using protozero::pbf_writer;
 
 namespace {
 
-constexpr const char* returned_program = "intarsia_program_out";
+std::string returned_name(const std::string& program) { return program + "_out"; }
 
-void write_program_argument(pbf_writer& signature, uint32_t tag, const char* name) {
+void write_program_argument(pbf_writer& signature, uint32_t tag, const std::string& name) {
   pbf_writer argument(signature, tag);
   argument.add_string(arg_def::name, name);
   argument.add_int32(arg_def::type, data_type_of(DType::string));
@@ -35,8 +35,11 @@ void write_signature(std::string_view old, const FunctionEdit& edit, pbf_writer&
     else
       copy_field(fields, signature);
   }
-  if (edit.takes_program) write_program_argument(signature, op_def::input_arg, program_name);
-  if (edit.returns_program) write_program_argument(signature, op_def::output_arg, returned_program);
+  for (const std::string& program : edit.programs)
+    write_program_argument(signature, op_def::input_arg, program);
+  if (edit.returns_programs)
+    for (const std::string& program : edit.programs)
+      write_program_argument(signature, op_def::output_arg, returned_name(program));
   for (const auto& [name, node] : edit.control_returns) signature.add_string(op_def::control_output, name);
 }
 
@@ -53,7 +56,7 @@ void write_attribute(std::string_view entry, const FunctionEdit& edit, pbf_write
   size_t number = 0;
   for (std::optional<SymbolicShape>& shape : get_shapes(attributes, name))
     if (!edit.without.contains(number++)) shapes.push_back(std::move(shape));
-  if (edit.takes_program) shapes.emplace_back(SymbolicShape());
+  shapes.insert(shapes.end(), edit.programs.size(), SymbolicShape());
   write_entry(out, function_def::attr, name, encode_shapes(shapes).bytes);
 }
 
@@ -99,7 +102,9 @@ std::string write_function_edit(const FunctionEdit& edit) {
     write_entry(out, function_def::control_ret, name, node);
   for (const std::string& node : edit.nodes) out.add_message(function_def::node, node);
   for (const auto& [name, from] : edit.returns) write_entry(out, function_def::ret, name, from);
-  if (edit.returns_program) write_entry(out, function_def::ret, returned_program, program_name);
+  if (edit.returns_programs)
+    for (const std::string& program : edit.programs)
+      write_entry(out, function_def::ret, returned_name(program), program);
   return bytes;
 }
 

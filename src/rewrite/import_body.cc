@@ -5,6 +5,7 @@
 #include "import/freeze_function.h"
 #include "import/import_tensorflow.h"
 #include "import/operator_roles.h"
+#include "rewrite/made_tensors.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/dtypes.h"
@@ -17,31 +18,6 @@ using namespace tensorflow;
 namespace {
 
 bool is_handle(int32_t data_type) { return data_type == resource_type || data_type == variant_type; }
-
-/// What is known about a tensor that a node makes.
-struct MadeTensor {
-  int32_t data_type = 0;
-  std::optional<SymbolicShape> shape;
-};
-
-/// Returns what the node's outputs are, as far as the operator's definition and recorded shapes tell.
-std::vector<MadeTensor> made_tensors(const NodeDef& node, const OpDef& op) {
-  std::vector<MadeTensor> made;
-  for (const ArgDef& output : op.outputs) {
-    if (!output.type_list_attribute.empty()) {
-      for (int32_t type : get_types(node.attributes, output.type_list_attribute)) made.push_back({type, {}});
-      continue;
-    }
-    const int32_t type =
-        output.type_attribute.empty() ? output.type : get_type(node.attributes, output.type_attribute);
-    const int64_t count =
-        output.number_attribute.empty() ? 1 : node.attributes.get_int(output.number_attribute, 0);
-    for (int64_t i = 0; i < std::min<int64_t>(count, max_outputs_of_a_node); ++i) made.push_back({type, {}});
-  }
-  const std::vector<std::optional<SymbolicShape>> shapes = get_shapes(node.attributes, "_output_shapes");
-  for (size_t i = 0; i < std::min(shapes.size(), made.size()); ++i) made[i].shape = shapes[i];
-  return made;
-}
 
 class BodyImport {
  public:
@@ -83,7 +59,8 @@ class BodyImport {
 
   /// Checks whether a program can stand for the node, whatever it reads.
   bool is_importable(const BodyNode& node) const {
-    if (changes_state(node.def.op) || is_reference_variable(node.def.op)) return false;
+    if (node.def.op == "Intarsia" || changes_state(node.def.op) || is_reference_variable(node.def.op))
+      return false;
     if (reads_variable(node.def.op) && !node.sources.empty() && !is_frozen_handle(node.sources[0]))
       return false;
     return std::ranges::all_of(node.sources, [&](const std::string& source) {
@@ -120,9 +97,7 @@ class BodyImport {
   }
 
   Status note_outputs(const NodeDef& node) {
-    const OpDef* op = context_.source.find_op ? TRY(context_.source.find_op(node.op)) : nullptr;
-    if (op == nullptr) return {};
-    const std::vector<MadeTensor> made = made_tensors(node, *op);
+    const std::vector<MadeTensor> made = TRY(find_made_tensors(node, context_.source));
     for (size_t i = 0; i < made.size(); ++i)
       if (made[i].shape && dtype_of(made[i].data_type) != DType::undefined)
         given_[fmt::format("{}:{}", node.name, i)] = made[i];

@@ -27,6 +27,9 @@ struct BodyContext {
   const TensorFlowSource& source;
   const ReadSaved& read_saved;
   const std::set<std::string>& changed_variables;  // nodes of variables that some signature changes
+  const std::set<std::string>& whole_functions;    // as CalledFunctions::whole
+
+  CalledFunctions called() const { return {graph.functions, whole_functions, source}; }
 };
 
 /// Imports what the body's results need. Nodes that no program can stand for (which change variables, read

@@ -23,9 +23,16 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
 class InlinedCall {
  public:
   /// Refers to its arguments, which outlive it. `names`: all names of the body.
-  InlinedCall(const NodeDef& call, const FunctionDef& function, bool in_function,
+  InlinedCall(const BodyNode& call, const FunctionDef& function, bool in_function,
               std::set<std::string>& names, const ReferenceResolver& resolver)
-      : call_(call), function_(function), in_function_(in_function), names_(names), resolver_(resolver) {}
+      : call_(call.def),
+        function_(function),
+        in_function_(in_function),
+        names_(names),
+        resolver_(resolver),
+        calls_(call.calls) {
+    calls_.push_back({call.own_name, call.def.name});
+  }
 
   /// Makes the nodes, and what stands for the call's results.
   Status make() {
@@ -86,7 +93,7 @@ class InlinedCall {
   }
 
   Status add(const NodeDef& node) {
-    BodyNode made{node, {}};
+    BodyNode made{node, {}, node.name, calls_};
     made.def.name = renamed_.at(node.name);
     made.def.inputs.clear();
     bool is_at_start = true;
@@ -118,6 +125,7 @@ class InlinedCall {
   const bool in_function_;
   std::set<std::string>& names_;
   const ReferenceResolver& resolver_;
+  std::vector<InlinedCallName> calls_;  // of its nodes
   NameScope scope_{function_.nodes, true};
   std::vector<std::string> given_, waits_;        // inputs of the call, and those that only order
   std::map<std::string, std::string> arguments_;  // what the body gives, by argument
@@ -156,23 +164,25 @@ const FunctionDef* find_called(const NodeDef& node, const std::map<std::string, 
   return at == functions.end() ? nullptr : &at->second;
 }
 
-Status inline_calls(Body& body, const std::map<std::string, FunctionDef>& functions,
-                    const ReferenceResolver& resolver) {
+Status inline_calls(Body& body, const CalledFunctions& called, const ReferenceResolver& resolver) {
   std::set<std::string> names = body.names();
   for (int depth = 0; depth <= deepest_call; ++depth) {
     const std::set<std::string> needed = body.find_needed();
     std::vector<NodeDef> calls;
-    for (const BodyNode& node : body.nodes)
-      if (needed.contains(node.def.name) && find_called(node.def, functions) != nullptr)
-        calls.push_back(node.def);
+    for (const BodyNode& node : body.nodes) {
+      const FunctionDef* function =
+          needed.contains(node.def.name) ? find_called(node.def, called.functions) : nullptr;
+      if (function != nullptr && !called.whole.contains(function->signature.name)) calls.push_back(node.def);
+    }
     if (calls.empty()) return {};
     for (const NodeDef& found : calls) {
       const auto at = std::ranges::find(body.nodes, found.name, [](const BodyNode& n) { return n.def.name; });
-      const NodeDef call = at->def;  // earlier calls may have changed its inputs
-      InlinedCall inlined(call, *find_called(call, functions), body.is_function(), names, resolver);
+      const BodyNode call = *at;  // earlier calls may have changed its inputs
+      InlinedCall inlined(call, *find_called(call.def, called.functions), body.is_function(), names,
+                          resolver);
       TRY(inlined.make());
       body.nodes.erase(at);
-      TRY(replace_call(body, inlined, call.name));
+      TRY(replace_call(body, inlined, call.def.name));
       for (BodyNode& node : inlined.take_nodes()) body.nodes.push_back(std::move(node));
       if (body.nodes.size() > max_nodes)
         return fail("the model has over {} nodes after its functions are inlined", max_nodes);

@@ -79,7 +79,7 @@ Result<std::vector<Body>> find_inner_bodies(const Body& body, const BodyContext&
     for (const std::string& function : functions_of(node.def)) {
       const auto at = context.graph.functions.find(function);
       if (at == context.graph.functions.end() || !uses.is_private(function, body.function)) continue;
-      inner.push_back(TRY(make_function_body(at->second, context.graph.functions, context.source)));
+      inner.push_back(TRY(make_function_body(at->second, context.called())));
       bind_arguments(inner.back(), body, numbers, node);
     }
   }

@@ -20,9 +20,8 @@ struct NewTensor {
 
 class PartReplacement {
  public:
-  PartReplacement(Body& body, const std::string& program, EffectFinder& effects)
+  PartReplacement(Body& body, EffectFinder& effects)
       : body_(body),
-        program_(program),
         effects_(effects),
         names_(body.names()),
         needed_(body.find_needed()),
@@ -64,8 +63,8 @@ class PartReplacement {
   Status add_call(const ProgramCall& call) {
     BodyNode node{{.name = unique_name("intarsia/" + call.function), .op = "Intarsia"}, {}};
     std::vector<int32_t> in, out;
-    node.def.inputs.push_back(program_);
-    node.sources.push_back(program_);
+    node.def.inputs.push_back(call.program);
+    node.sources.push_back(call.program);
     for (const ExchangedTensor& input : call.inputs) {
       const auto text = texts_.find(input.source);
       if (text == texts_.end()) return fail("no node reads '{}'", input.source);
@@ -275,7 +274,6 @@ class PartReplacement {
   }
 
   Body& body_;
-  const std::string& program_;
   EffectFinder& effects_;
   std::set<std::string> names_, needed_, live_;
   std::map<std::string, std::string> texts_;   // how sources are written as inputs
@@ -287,9 +285,8 @@ class PartReplacement {
 
 }  // namespace
 
-Status replace_parts(Body& body, const std::string& program, const std::vector<ProgramCall>& calls,
-                     EffectFinder& effects) {
-  return PartReplacement(body, program, effects).run(calls);
+Status replace_parts(Body& body, const std::vector<ProgramCall>& calls, EffectFinder& effects) {
+  return PartReplacement(body, effects).run(calls);
 }
 
 }  // namespace intarsia

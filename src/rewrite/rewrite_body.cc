@@ -10,7 +10,7 @@
 #include "rewrite/changed_functions.h"
 #include "rewrite/find_parts.h"
 #include "rewrite/inner_functions.h"
-#include "rewrite/write_saved_model.h"
+#include "rewrite/written_program.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 
@@ -171,10 +171,11 @@ class BodyRewriter {
       calls.push_back(TRY(make_call(one.name, one.function.problem->graph, one.part.inputs, one.part.outputs,
                                     imported.sources)));
       calls.back().threads = tools_.threads;
+      calls.back().program = program_input(program_name(0), body.is_function());
     }
     if (calls.empty()) return {};
     Body changed = body;
-    TRY(replace_parts(changed, program_input(body), calls, effects_));
+    TRY(replace_parts(changed, calls, effects_));
     for (size_t i = 0; i < chosen.size(); ++i) {
       CompiledFunction& function = chosen[i].function;
       result_.parts.push_back({chosen[i].name, body.function, result_.original.signatures,

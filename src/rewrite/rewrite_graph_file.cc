@@ -7,6 +7,7 @@
 #include "import/import_tensorflow.h"
 #include "rewrite/finish_body.h"
 #include "rewrite/model_files.h"
+#include "rewrite/replace_by_hand.h"
 #include "rewrite/write_saved_model.h"
 #include "tensorflow/dtypes.h"
 
@@ -18,11 +19,11 @@ namespace {
 
 /// Returns the whole graph as a body, from its placeholders to the nodes that nothing reads.
 Result<SignatureBody> body_of_graph(const std::string& path, const GraphDef& graph,
-                                    const TensorFlowSource& source) {
+                                    const CalledFunctions& called) {
   const ModelBoundary boundary = TRY(read_graph_def_boundary(path));
   std::vector<std::string> returned;
   for (const BoundaryTensor& output : boundary.outputs) returned.push_back(output.tensor);
-  Body body = TRY(make_graph_body(graph, returned, source));
+  Body body = TRY(make_graph_body(graph, returned, called));
   for (const BoundaryTensor& input : boundary.inputs)
     body.arguments.push_back(
         {input.tensor, input.name, data_type_of(input.type.dtype), input.type.shape, {}});
@@ -52,28 +53,41 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
   const RewriteTools tools{request.compile, request.threads, services, timer};
   const std::set<std::string> none;
   const ReadSaved has_no_variables;
-  const BodyContext context{graph, services.tensorflow, has_no_variables, none};
+  EffectFinder effects(graph.functions, services.tensorflow);
+  HandReplacer hand = TRY(HandReplacer::make(request, services.tensorflow));
+  const std::set<std::string> whole = hand.names();
+  const BodyContext context{graph, services.tensorflow, has_no_variables, none, whole};
   RewriteReport report;
-  const SignatureBody original = TRY(body_of_graph(path, graph, services.tensorflow));
+  SignatureBody original = TRY(body_of_graph(path, graph, context.called()));
+  std::vector<ReplacedPart> by_hand = TRY(hand.replace(original, effects));
+  TRY(hand.check_all_found());
   std::vector<RewrittenBody> bodies;
   // Results are known by the names of nodes that nothing reads, so that these names are free.
-  if (auto body = TRY(try_body(original, context, tools, services.observer.progress.part(1), report)))
+  if (auto body = TRY(
+          try_body(original, std::move(by_hand), context, tools, services.observer.progress.part(1), report)))
     bodies.push_back(*std::move(body));
 
   std::string written(bytes);
   if (!bodies.empty()) {
     const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-rewrite"));
-    TRY(write_program(bodies, tools, folder / "program.so"));
-    const MappedFile program = TRY(map_file(folder / "program.so"));
-    std::string rewritten =
-        TRY(write_graph_file(bytes, bodies[0].bodies[0], std::string(as_text(program.bytes))));
+    std::vector<WrittenProgram> programs = hand.programs_of(bodies[0].parts);
+    if (!bodies[0].functions.empty()) {
+      TRY(write_program(bodies, tools, folder / "program.so"));
+      programs.push_back({program_name(0), folder / "program.so"});
+    }
+    for (WrittenProgram& program : programs) {
+      const MappedFile content = TRY(map_file(program.content));
+      program.content = as_text(content.bytes);
+      report.program_bytes += content.bytes.size();
+    }
+    std::string rewritten = TRY(write_graph_file(bytes, bodies[0].bodies[0], programs));
     TRY(write_file(folder / "model.pb", rewritten));
     const std::string why = TRY(judge_body(bodies[0], request, timer, folder / "model.pb", report));
     if (why.empty()) {
       written = std::move(rewritten);
       report.parts = bodies[0].parts;
-      report.program_bytes = program.bytes.size();
     } else {
+      report.program_bytes = 0;
       note_kept(report, original, why);
     }
   }

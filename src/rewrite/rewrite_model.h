@@ -9,6 +9,13 @@
 
 namespace intarsia {
 
+/// Nodes that a function of another program takes the place of.
+struct Replacement {
+  std::string scope;     // node, scope of nodes' names, or function of the model
+  std::string program;   // path
+  std::string function;  // empty: the only one
+};
+
 struct RewriteRequest {
   CompileRequest compile;               // of the model; its paths of results count for nothing
   std::string output;                   // folder to be made, or file for a frozen GraphDef
@@ -16,6 +23,7 @@ struct RewriteRequest {
   bool keeps_variables = false;         // whether variables that nothing reads any more stay
   int threads = 0;                      // the most that a node uses; 0: what TensorFlow's process says
   std::vector<NamedValue> inputs = {};  // values to time signatures with; others are filled
+  std::vector<Replacement> replacements = {};
 };
 
 /// Times of two models in TensorFlow, in nanoseconds of a run, and how much their results differ.
@@ -49,8 +57,11 @@ struct ReplacedPart {
   std::string where;     // function of the model; empty for its own graph
   std::vector<std::string> signatures;
   ProgramCall call;
-  size_t nodes = 0;                        // of the model's graph as imported
-  std::optional<TimesInTensorFlow> times;  // of the part alone; absent for a whole body
+  size_t nodes = 0;                             // of the model's graph as imported
+  std::optional<TimesInTensorFlow> times = {};  // of the part alone; absent for a whole body
+  std::string scope = {}, program = {};         // as the request names them; empty for compiled parts
+
+  bool is_by_hand() const { return !program.empty(); }
 };
 
 struct RewriteReport {

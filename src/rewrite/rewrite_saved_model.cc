@@ -9,6 +9,7 @@
 #include "rewrite/drop_variables.h"
 #include "rewrite/finish_body.h"
 #include "rewrite/model_files.h"
+#include "rewrite/replace_by_hand.h"
 #include "rewrite/write_saved_model.h"
 
 namespace intarsia {
@@ -75,8 +76,11 @@ class SavedModelRewriter {
 
   Status rewrite_bodies(const std::vector<std::string>& signatures) {
     const TensorFlowSource& source = tools_.services.tensorflow;
-    const std::vector<SignatureBody> found = TRY(find_bodies(meta_, graph_, signatures, source));
     EffectFinder effects(graph_.functions, source);
+    hand_.emplace(TRY(HandReplacer::make(request_, source)));
+    const std::set<std::string> whole = hand_->names();
+    std::vector<SignatureBody> found =
+        TRY(find_bodies(meta_, graph_, signatures, {graph_.functions, whole, source}));
     const std::set<std::string> changed = TRY(find_changed_variables(meta_, graph_, found, effects));
     const std::string folder = folder_.string();
     const ReadSaved reader = TRY(make_saved_reader(meta_, graph_, source, folder));
@@ -85,11 +89,15 @@ class SavedModelRewriter {
       if (!contents) contents.error().kind = ErrorKind::io;  // a property of the files, not of a body
       return contents;
     };
-    const BodyContext context{graph_, source, read_saved, changed};
+    const BodyContext context{graph_, source, read_saved, changed, whole};
     const Progress progress = tools_.services.observer.progress.part(1);
     progress.expect(static_cast<double>(found.size()));
-    for (const SignatureBody& one : found)
-      if (auto body = TRY(try_body(one, context, tools_, progress.part(1), report_)))
+    std::vector<std::vector<ReplacedPart>> by_hand;
+    for (SignatureBody& one : found) by_hand.push_back(TRY(hand_->replace(one, effects)));
+    TRY(hand_->check_all_found());
+    for (size_t i = 0; i < found.size(); ++i)
+      if (auto body =
+              TRY(try_body(found[i], std::move(by_hand[i]), context, tools_, progress.part(1), report_)))
         bodies_.push_back(*std::move(body));
     return {};
   }
@@ -103,16 +111,39 @@ class SavedModelRewriter {
     report_.dropped.clear();
     if (bodies_.empty()) return copy_folder(folder_, to, {});
     TRY(copy_folder(folder_, to, {"saved_model.pb", "fingerprint.pb"}));
-    fs::create_directory(to / "assets", error);
-    std::string asset = "intarsia.so";
-    for (int i = 1; fs::exists(to / "assets" / asset, error); ++i) asset = fmt::format("intarsia_{}.so", i);
-    TRY(write_program(bodies_, tools_, to / "assets" / asset));
-    report_.program_bytes = bytes_of_files(to / "assets" / asset);
     std::vector<Body> bodies;
     for (const RewrittenBody& body : bodies_) std::ranges::copy(body.bodies, std::back_inserter(bodies));
-    std::string written = TRY(write_saved_model(bytes_, graph_, bodies, asset));
+    std::string written = TRY(write_saved_model(bytes_, graph_, bodies, TRY(write_programs(to / "assets"))));
     if (!request_.keeps_variables) TRY(drop_variables_of(written, to));
     return write_file(to / "saved_model.pb", written);
+  }
+
+  /// Writes the programs that the bodies run; returns these as assets.
+  Result<std::vector<WrittenProgram>> write_programs(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directory(folder, error);
+    std::vector<WrittenProgram> programs;
+    const auto new_asset = [&](const std::string& stem) {
+      std::string asset = stem + ".so";
+      for (int i = 1; fs::exists(folder / asset, error); ++i) asset = fmt::format("{}_{}.so", stem, i);
+      return asset;
+    };
+    if (std::ranges::any_of(bodies_, [](const RewrittenBody& body) { return !body.functions.empty(); })) {
+      programs.push_back({program_name(0), new_asset("intarsia")});
+      TRY(write_program(bodies_, tools_, folder / programs[0].content));
+    }
+    std::vector<ReplacedPart> parts;
+    for (const RewrittenBody& body : bodies_) std::ranges::copy(body.parts, std::back_inserter(parts));
+    for (WrittenProgram& given : hand_->programs_of(parts)) {
+      const fs::path from = given.content;
+      given.content = new_asset(from.stem().string());
+      const MappedFile file = TRY(map_file(from.string()));
+      TRY(write_file(folder / given.content, as_text(file.bytes)));
+      programs.push_back(std::move(given));
+    }
+    for (const WrittenProgram& program : programs)
+      report_.program_bytes += bytes_of_files(folder / program.content);
+    return programs;
   }
 
   /// Drops variables that nothing reads any more from a rewritten model, and from its checkpoint.
@@ -155,6 +186,7 @@ class SavedModelRewriter {
   std::string_view bytes_;
   MetaGraph meta_;
   GraphDef graph_;
+  std::optional<HandReplacer> hand_;
   std::vector<RewrittenBody> bodies_;
   RewriteReport report_;
 };

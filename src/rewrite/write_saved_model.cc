@@ -1,6 +1,7 @@
 #include "rewrite/write_saved_model.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/protobuf.h"
 #include "rewrite/changed_functions.h"
@@ -32,14 +33,23 @@ enum : uint32_t { asset_file_def_index = 1 };
 }
 
 constexpr const char* init_signature = "__saved_model_init_op";
-constexpr const char *path_name = "intarsia_program_path", *init_name = "intarsia_program_init",
-                     *read_name = "intarsia_program/Read";
+constexpr const char* init_name = "intarsia_program_init";
+
+std::string path_name(const WrittenProgram& program) { return program.name + "_path"; }
+std::string assign_name(const WrittenProgram& program) { return program.name + "/Assign"; }
+
+std::vector<std::string> names_of(const std::vector<WrittenProgram>& programs) {
+  std::vector<std::string> names;
+  for (const WrittenProgram& program : programs) names.push_back(program.name);
+  return names;
+}
 
 /// Writer of one MetaGraphDef.
 class MetaGraphWriter {
  public:
-  MetaGraphWriter(const GraphDef& graph, const std::vector<Body>& bodies, const std::string& asset)
-      : graph_(graph), changed_(graph, bodies), asset_(asset) {
+  MetaGraphWriter(const GraphDef& graph, const std::vector<Body>& bodies,
+                  const std::vector<WrittenProgram>& programs)
+      : graph_(graph), changed_(graph, bodies, names_of(programs)), programs_(programs) {
     for (const Body& body : bodies)
       if (!body.is_function()) body_ = &body;
   }
@@ -62,7 +72,7 @@ class MetaGraphWriter {
       else
         copy_field(old, out);
     }
-    write_asset(out);
+    write_assets(out);
     if (init_.empty()) write_init_signature(out);
     return written;
   }
@@ -125,21 +135,31 @@ class MetaGraphWriter {
       for (const NodeDef& node : graph_.nodes) nodes.push_back(&node);
     for (const NodeDef* node : nodes) {
       NodeDef def = *node;
-      if (def.name == init_) def.inputs.push_back(fmt::format("^{}/Assign", program_name));
-      out.add_message(graph_def::node, TRY(changed_.write_node(def, read_name)));
+      if (def.name == init_) wait_for_programs(def);
+      out.add_message(graph_def::node, TRY(changed_.write_node(def, false)));
     }
-    for (const NodeDef& node : program_nodes()) out.add_message(graph_def::node, TRY(write_body_node(node)));
+    for (const WrittenProgram& program : programs_)
+      for (const NodeDef& node : program_nodes(program))
+        out.add_message(graph_def::node, TRY(write_body_node(node)));
+    if (!init_.empty()) return {};
+    NodeDef init{init_name, "NoOp", {}, {}, {}};
+    wait_for_programs(init);
+    out.add_message(graph_def::node, TRY(write_body_node(init)));
     return {};
+  }
+
+  void wait_for_programs(NodeDef& node) const {
+    for (const WrittenProgram& program : programs_) node.inputs.push_back("^" + assign_name(program));
   }
 
   /// Returns the nodes that keep the asset's path, as TensorFlow does: it feeds the path only when it loads
   /// the model.
-  std::vector<NodeDef> program_nodes() const {
-    const std::string name = program_name;
+  static std::vector<NodeDef> program_nodes(const WrittenProgram& program) {
+    const std::string& name = program.name;
     const EncodedAttribute type = encode_type(data_type_of(DType::string));
-    NodeDef path{path_name, "Const", {}, {}, {}}, handle{name, "VarHandleOp", {}, {}, {}},
-        assign{name + "/Assign", "AssignVariableOp", {}, {name, path_name}, {}},
-        read{read_name, "ReadVariableOp", {}, {name}, {}};
+    NodeDef path{path_name(program), "Const", {}, {}, {}}, handle{name, "VarHandleOp", {}, {}, {}},
+        assign{assign_name(program), "AssignVariableOp", {}, {name, path_name(program)}, {}},
+        read{program_input(name, false), "ReadVariableOp", {}, {name}, {}};
     path.attributes.set("dtype", type);
     path.attributes.set("value", Tensor(DType::string, {}));  // loaders give another
     handle.attributes.set("dtype", type);
@@ -147,9 +167,7 @@ class MetaGraphWriter {
     handle.attributes.set("shared_name", name);
     assign.attributes.set("dtype", type);
     read.attributes.set("dtype", type);
-    std::vector<NodeDef> nodes{path, handle, assign, read};
-    if (init_.empty()) nodes.push_back({init_name, "NoOp", {}, {"^" + name + "/Assign"}, {}});
-    return nodes;
+    return {path, handle, assign, read};
   }
 
   Result<std::string> write_library(std::string_view bytes) const {
@@ -173,31 +191,33 @@ class MetaGraphWriter {
     return written;
   }
 
-  /// Adds the asset as an object, which changed functions capture.
+  /// Adds the assets as objects, which changed functions capture.
   std::string write_objects(std::string_view bytes) const {
     std::string written;
     pbf_writer out(written);
-    const auto number = static_cast<int32_t>(read_saved_objects(bytes).objects.size());
+    const auto first = static_cast<int32_t>(read_saved_objects(bytes).objects.size());
     pbf_reader old = read_message(bytes);
     while (old.next()) {
       if (old.tag() == object_graph::concrete_functions)
-        write_captures(read_bytes(old), number, out);
+        write_captures(read_bytes(old), first, out);
       else
         copy_field(old, out);
     }
-    {
+    for (int32_t i = 0; i < static_cast<int32_t>(programs_.size()); ++i) {
       pbf_writer object(out, object_graph::nodes);
       pbf_writer asset(object, saved_object::asset);
-      asset.add_int32(saved_asset::asset_file_def_index, assets_);
+      asset.add_int32(saved_asset::asset_file_def_index, assets_ + i);
     }
     return removed_.objects.empty() ? written : remove_saved_objects(written, removed_);
   }
 
-  void write_captures(std::string_view entry, int32_t asset, pbf_writer& out) const {
+  void write_captures(std::string_view entry, int32_t first, pbf_writer& out) const {
     const auto [name, old] = read_entry(read_message(entry));
     std::string function(old);
+    std::vector<int32_t> objects(programs_.size());
+    std::iota(objects.begin(), objects.end(), first);
     if (changed_.contains(name))
-      pbf_writer(function).add_packed_int32(concrete_function::bound_inputs, &asset, &asset + 1);
+      pbf_writer(function).add_packed_int32(concrete_function::bound_inputs, objects.begin(), objects.end());
     write_entry(out, object_graph::concrete_functions, name, function);
   }
 
@@ -228,16 +248,18 @@ class MetaGraphWriter {
     return tensor;
   }
 
-  /// Writes the asset; those of a collection, too, which loaders read only where no asset is outside of it.
-  void write_asset(pbf_writer& out) const {
+  /// Writes the assets; those of a collection, too, which loaders read only where no asset is outside of it.
+  void write_assets(pbf_writer& out) const {
     for (const std::string_view old : collected_assets_)
       out.add_message(meta_graph::asset_file_def, old.data(), old.size());
-    pbf_writer asset(out, meta_graph::asset_file_def);
-    {
-      pbf_writer tensor(asset, asset_file::tensor_info);
-      tensor.add_string(tensor_info::name, fmt::format("{}:0", path_name));
+    for (const WrittenProgram& program : programs_) {
+      pbf_writer asset(out, meta_graph::asset_file_def);
+      {
+        pbf_writer tensor(asset, asset_file::tensor_info);
+        tensor.add_string(tensor_info::name, path_name(program) + ":0");
+      }
+      asset.add_string(asset_file::filename, program.content);
     }
-    asset.add_string(asset_file::filename, asset_);
   }
 
   static void write_init_signature(pbf_writer& out) {
@@ -256,7 +278,7 @@ class MetaGraphWriter {
 
   const GraphDef& graph_;
   const ChangedFunctions changed_;
-  const std::string& asset_;
+  const std::vector<WrittenProgram>& programs_;
   RemovedObjects removed_;
   const Body* body_ = nullptr;  // of the model's own graph, if that is rewritten
   std::string init_;            // empty if the model has none
@@ -267,8 +289,6 @@ class MetaGraphWriter {
 bool is_served(const MetaGraph& meta) { return std::ranges::find(meta.tags, "serve") != meta.tags.end(); }
 
 }  // namespace
-
-std::string program_input(const Body& body) { return body.is_function() ? program_name : read_name; }
 
 Result<std::string> copy_graph(std::string_view bytes, const WriteMessage& write_library) {
   std::string written;
@@ -303,22 +323,26 @@ Result<std::string> copy_saved_model(std::string_view bytes, const WriteMessage&
 }
 
 Result<std::string> write_saved_model(std::string_view bytes, const GraphDef& graph,
-                                      const std::vector<Body>& bodies, const std::string& asset) {
+                                      const std::vector<Body>& bodies,
+                                      const std::vector<WrittenProgram>& programs) {
   return copy_saved_model(
-      bytes, [&](std::string_view meta) { return MetaGraphWriter(graph, bodies, asset).write(meta); });
+      bytes, [&](std::string_view meta) { return MetaGraphWriter(graph, bodies, programs).write(meta); });
 }
 
-Result<std::string> write_graph_file(std::string_view bytes, const Body& body, const std::string& program) {
+Result<std::string> write_graph_file(std::string_view bytes, const Body& body,
+                                     const std::vector<WrittenProgram>& programs) {
   std::string written = TRY(copy_graph(
       bytes, [](std::string_view library) -> Result<std::string> { return std::string(library); }));
   pbf_writer out(written);
   for (const BodyNode& node : body.nodes) out.add_message(graph_def::node, TRY(write_body_node(node.def)));
-  NodeDef constant{program_input(body), "Const", {}, {}, {}};
-  Tensor value(DType::string, {});
-  value.as<std::string>()[0] = program;
-  constant.attributes.set("dtype", encode_type(data_type_of(DType::string)));
-  constant.attributes.set("value", std::move(value));
-  out.add_message(graph_def::node, TRY(write_body_node(constant)));
+  for (const WrittenProgram& program : programs) {
+    NodeDef constant{program_input(program.name, false), "Const", {}, {}, {}};
+    Tensor value(DType::string, {});
+    value.as<std::string>()[0] = program.content;
+    constant.attributes.set("dtype", encode_type(data_type_of(DType::string)));
+    constant.attributes.set("value", std::move(value));
+    out.add_message(graph_def::node, TRY(write_body_node(constant)));
+  }
   return written;
 }
 

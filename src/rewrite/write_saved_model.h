@@ -5,11 +5,9 @@
 
 #include "rewrite/body.h"
 #include "rewrite/function_edit.h"
+#include "rewrite/written_program.h"
 
 namespace intarsia {
-
-/// Returns how a body's nodes read the program: an argument of a function, or a tensor of the graph.
-std::string program_input(const Body& body);
 
 /// Writes a message anew.
 using WriteMessage = std::function<Result<std::string>(std::string_view message)>;
@@ -20,13 +18,15 @@ Result<std::string> copy_graph(std::string_view bytes, const WriteMessage& write
 /// Copies a saved_model.pb, with its first graph for serving as `write_served` makes it.
 Result<std::string> copy_saved_model(std::string_view bytes, const WriteMessage& write_served);
 
-/// Returns the bytes of a saved_model.pb with these bodies. `asset` is the program's name in the folder of
-/// assets. All else stays as it is in `bytes`: other functions, graphs with other tags, objects.
+/// Returns the bytes of a saved_model.pb with these bodies, which run the programs. All else stays as it is
+/// in `bytes`: other functions, graphs with other tags, objects.
 ///   serving_default -> call f(x, w) -> f    ->    call f(x, w, program) -> f with nodes that run the program
 Result<std::string> write_saved_model(std::string_view bytes, const tensorflow::GraphDef& graph,
-                                      const std::vector<Body>& bodies, const std::string& asset);
+                                      const std::vector<Body>& bodies,
+                                      const std::vector<WrittenProgram>& programs);
 
-/// Returns the bytes of a frozen GraphDef with this body; a node holds the program, given by its bytes.
-Result<std::string> write_graph_file(std::string_view bytes, const Body& body, const std::string& program);
+/// Returns the bytes of a frozen GraphDef with this body; nodes hold the programs.
+Result<std::string> write_graph_file(std::string_view bytes, const Body& body,
+                                     const std::vector<WrittenProgram>& programs);
 
 }  // namespace intarsia

@@ -52,13 +52,14 @@ OWN = {
 C_NAMES = {
     "--shape": "shapes",
     "--pin": "pins",
+    "--replace": "replacements",
     "--cut": "cuts",
     "--signature": "signatures",
     "--op-library": "op_libraries",
     "--input": "inputs",
     "--bind": "bindings",
 }
-PYTHON_NAMES = {**C_NAMES, "--signature": "signature", "--bind": "devices"}
+PYTHON_NAMES = {**C_NAMES, "--replace": "replace", "--signature": "signature", "--bind": "devices"}
 
 
 def flags(command):

@@ -312,6 +312,7 @@ def rewrite(
     *,
     force: bool = False,
     keep_variables: bool = False,
+    replace: Mapping[str, str] | None = None,
     inputs: Mapping[str, object] | None = None,
     devices: Several = (),
     backends: Several = (),
@@ -345,16 +346,21 @@ def rewrite(
     force: whether an older model there is replaced.
     keep_variables: whether variables that nothing reads any more, as a program has their values, stay in the
         checkpoint and among the model's objects.
+    replace: {node, scope or function of the model: "PROGRAM:FUNCTION"}: what a function of a compiled program
+        takes the place of, whatever is measured; ":FUNCTION" may be left out where the program has one.
     inputs: arrays by name, to time the signatures with; all others are filled.
     threads: the most that a node uses; 0: TF_NUM_INTRAOP_THREADS, or else all cores that the process may use.
 
     The other options are those of `compile`. Returns the object of `intarsia rewrite --json`. Raises Error for
-    a model that is rewritten already, that lacks a signature, or that is damaged, and for an output that
-    exists."""
+    a model that is rewritten already, that lacks a signature, or that is damaged, for an output that exists,
+    and for nodes that `replace` cannot replace, or whose results it would change."""
     options = read_options(locals())
     values = [(name, to_value(value)) for name, value in (inputs or {}).items()]
+    replacements = [f"{scope}={function}" for scope, function in (replace or {}).items()]
     return read_report(
-        _intarsia.rewrite(os.fspath(model), os.fspath(output), options, force, keep_variables, values)
+        _intarsia.rewrite(
+            os.fspath(model), os.fspath(output), options, force, keep_variables, values, replacements
+        )
     )
 
 

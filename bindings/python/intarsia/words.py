@@ -34,6 +34,7 @@ FLAGS = {
     "plan": "--plan",
     "prefer": "--prefer",
     "print_after": "--print-after",
+    "replace": "--replace",
     "save_plan": "--save-plan",
     "seconds": "--seconds",
     "shapes": "--shape",
