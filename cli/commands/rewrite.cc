@@ -57,8 +57,17 @@ void print_report(const Json& report, const std::string& output) {
              report["seconds"].get<double>());
 }
 
+/// Reads the values that `-i` gives. Of a model that no program can hold as a whole, arrays tell their types.
+GivenInputs read_samples(const RewriteOptions& options) {
+  try {
+    return read_given_inputs(options.inputs, options.model, options.rewrite.compile);
+  } catch (const intarsia::Error&) {
+    return read_given_inputs(options.inputs, std::vector<intarsia::Argument>());
+  }
+}
+
 void rewrite(RewriteOptions& options) {
-  const GivenInputs given = read_given_inputs(options.inputs, options.model, options.rewrite.compile);
+  const GivenInputs given = read_samples(options);
   options.rewrite.inputs = given.views;
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
   options.rewrite.compile.progress = [&](const std::string& phase, int done, int total) {

@@ -52,9 +52,11 @@ std::vector<intarsia::Argument> describe_inputs(const std::string& path,
 
 GivenInputs read_given_inputs(const InputOptions& options, const std::string& path,
                               const intarsia::CompileOptions& compile) {
+  return options.texts.empty() ? GivenInputs() : read_given_inputs(options, describe_inputs(path, compile));
+}
+
+GivenInputs read_given_inputs(const InputOptions& options, const std::vector<intarsia::Argument>& inputs) {
   GivenInputs given;
-  if (options.texts.empty()) return given;
-  const std::vector<intarsia::Argument> inputs = describe_inputs(path, compile);
   for (const auto& [name, source] : parse_inputs(options, inputs)) {
     intarsia::Argument input;
     for (const intarsia::Argument& each : inputs) {

@@ -22,6 +22,8 @@ struct GivenInputs {
   std::map<std::string, std::string> conversions;  // how pictures were converted, by input
 };
 
+/// Reads the values that `-i` gives for these inputs; an array may be of another input.
+GivenInputs read_given_inputs(const InputOptions& options, const std::vector<intarsia::Argument>& inputs);
 /// Reads the values that `-i` gives.
 GivenInputs read_given_inputs(const InputOptions& options, const std::string& path,
                               const intarsia::CompileOptions& compile);
