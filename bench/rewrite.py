@@ -3,10 +3,11 @@ which it also prints; all numbers in build/bench/rewrite.json.
 
     build/venv/bin/python bench/rewrite.py [--seconds S] [--batches N ...] [--only MODEL ...]
 
-On two cores of an idle machine. Each model of `make models` is rewritten for one thread and for two (`--threads`), without times from
-before. Then a new process, which imports nothing of ours, loads both, sets as many threads within operators and between them, and runs
-their signatures in turn, with the stored inputs, repeated to each batch where the batch is open. Times are medians, and those of a call from
-Python. Results that differ by more than 1e-3 of the largest are an error. The document is written with default options only.
+On two cores of an idle machine. Each model of `make models`, and each that transformer_classifiers.py makes, is rewritten for one thread
+and for two (`--threads`), without times from before. Then a new process, which imports nothing of ours, loads both, sets as many threads
+within operators and between them, and runs their signatures in turn, with the stored inputs, repeated to each batch where the batch is open.
+Times are medians, and those of a call from Python. Results that differ by more than 1e-3 of the largest are an error. The document is
+written with default options only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -26,18 +28,32 @@ import numpy as np
 from measuring import BIN, OUT, ROOT, THREADS, json_of, processor, replace_section, times_in_turn
 
 MODELS = ROOT / "build/models/tensorflow"
+MADE = OUT / "models"  # of transformer_classifiers.py
 TITLE = "## SavedModels rewritten"
 CLASSIFIERS = ("resnet50", "mobilenetv2", "efficientnetb0")
 OTHERS = ("keras_lstm", "text_classifier", "jpeg_classifier", "detector_head", "spectral")
-NAMES = (*CLASSIFIERS, *OTHERS, "fifty_islands", "two_signatures")
+TRANSFORMERS = ("bert_module", "bert_keras")
+NAMES = (*CLASSIFIERS, *OTHERS, *TRANSFORMERS, "fifty_islands", "two_signatures")
 BATCHES = (1, 3, 8, 17)
 TOLERATED = 1e-3  # of the largest element; as `intarsia rewrite` does
+
+
+def path_of(name: str) -> pathlib.Path:
+    return (MADE if name in TRANSFORMERS else MODELS) / name
+
+
+def make_transformers(names: list[str]) -> None:
+    """In a process of its own, as TensorFlow keeps its memory."""
+    wanted = [name for name in TRANSFORMERS if name in names]
+    maker = pathlib.Path(__file__).with_name("transformer_classifiers.py")
+    if wanted:
+        subprocess.run([sys.executable, maker, MADE, *wanted], check=True)
 
 
 def stored_inputs(name: str) -> dict[str, dict[str, np.ndarray]]:
     """{signature: {input: array}}"""
     found: dict[str, dict[str, np.ndarray]] = {}
-    with np.load(MODELS / f"{name}.inputs.npz") as arrays:
+    with np.load(path_of(name).with_name(f"{name}.inputs.npz")) as arrays:
         for key in arrays:
             signature, label = key.split("/", 1)
             found.setdefault(signature, {})[label] = arrays[key]
@@ -51,7 +67,7 @@ def rewrite(name: str, threads: int, folder: pathlib.Path) -> dict:
     for label, value in values.items():
         np.save(folder / f"{label}.npy", value)
         options += ["-i", f"{label}={folder / label}.npy"]
-    return json_of(BIN / "intarsia", "rewrite", MODELS / name, folder / "rewritten", *options, "--json", "-q")
+    return json_of(BIN / "intarsia", "rewrite", path_of(name), folder / "rewritten", *options, "--json", "-q")
 
 
 def compare(got: dict, want: dict) -> None:
@@ -73,7 +89,7 @@ def time_pair(arguments: argparse.Namespace) -> dict:
     tf.config.threading.set_intra_op_parallelism_threads(int(threads))
     tf.config.threading.set_inter_op_parallelism_threads(int(threads))
     models = {
-        "original": tf.saved_model.load(str(MODELS / name)),
+        "original": tf.saved_model.load(str(path_of(name))),
         "rewritten": tf.saved_model.load(rewritten),
     }
     cases = []
@@ -141,8 +157,8 @@ def section(report: dict) -> list[str]:
         TITLE,
         "",
         f"TensorFlow {models[0]['tensorflow']}, two cores of {report['processor']}. Written by `bench/rewrite.py`. Models of",
-        "`scripts/make_tensorflow_models.py`, as they are and after `intarsia rewrite --threads N`, in turn in one process with as many threads",
-        "within operators and between them; medians of a signature's call from Python. Ratio = the original's time / the rewritten model's.",
+        "`scripts/make_tensorflow_models.py` and `bench/transformer_classifiers.py`, as they are and after `intarsia rewrite --threads N`, in",
+        "turn in one process with as many threads within operators and between them; medians of a signature's call from Python. Ratio = the original's time / the rewritten model's.",
         f"Load average before the measurement: {report['load_before']:.1f}.",
         "",
     ]
@@ -172,6 +188,7 @@ def main() -> None:
     if arguments.pair is not None:
         print(json.dumps(time_pair(arguments)))
         return
+    make_transformers(arguments.only)
     report["models"] = [
         measure_model(name, threads, arguments) for threads in THREADS for name in arguments.only
     ]

@@ -24,7 +24,7 @@ LAYERS = {
     "program": ["base"],
     "compile": ["import", "onnx", "passes", "plan", "program"],
     "rewrite": ["compile"],
-    "report": ["compile"],
+    "report": ["compile", "rewrite"],
     "plugin": ["base"],
     "device": ["base", "plugin"],
     "onnx_region": ["device"],

@@ -144,18 +144,20 @@ Status copy_checkpoint(const Library& library, const std::string& from, const st
   const std::string name = "intarsia_save";
   std::vector<std::string> saved = keys;
   std::vector<int32_t> saved_types = types;
-  saved.push_back(checkpoint_graph_key);
-  saved_types.push_back(data_type_of(DType::string));
+  if (!objects.empty()) {
+    saved.push_back(checkpoint_graph_key);
+    saved_types.push_back(data_type_of(DType::string));
+  }
   std::vector<NodeDef> nodes;
   if (!keys.empty()) nodes = make_restore(checkpoint_of(from), keys, types);
   const Shape all{static_cast<int64_t>(saved.size())};
   nodes.push_back(make_strings(name + "/prefix", {checkpoint_of(to)}, {}));
   nodes.push_back(make_strings(name + "/keys", saved, all));
   nodes.push_back(make_strings(name + "/slices", std::vector<std::string>(saved.size()), all));
-  nodes.push_back(make_strings(name + "/objects", {objects}, {}));
+  if (!objects.empty()) nodes.push_back(make_strings(name + "/objects", {objects}, {}));
   NodeDef save{name, "SaveV2", {}, {name + "/prefix", name + "/keys", name + "/slices"}, {}};
   for (size_t i = 0; i < keys.size(); ++i) save.inputs.push_back(fmt::format("{}:{}", restore_name, i));
-  save.inputs.push_back(name + "/objects");
+  if (!objects.empty()) save.inputs.push_back(name + "/objects");
   save.attributes.set("dtypes", encode_types(saved_types));
   nodes.push_back(std::move(save));
   const std::unique_ptr<Session> session =

@@ -130,6 +130,29 @@ std::vector<intarsia::NamedView> views_of(std::vector<std::pair<std::string, Val
   return views;
 }
 
+/// Throws when the path may not be written or replaced, or is one of `inputs`.
+void check_output(const std::string& path, const std::vector<std::string>& inputs) {
+  std::vector<const char*> names;
+  for (const std::string& input : inputs) names.push_back(input.c_str());
+  intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
+}
+
+/// Defines functions that check and write files which the user names.
+void define_files(nb::module_& module) {
+  module.def("check_output", [](const std::string& path, const std::vector<std::string>& inputs) {
+    check_output(path, inputs);
+  });
+  module.def("write_output",
+             [](const std::string& path,
+                nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes,
+                const std::vector<std::string>& inputs) {
+               const intarsia_string piece{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+               const nb::gil_scoped_release release;
+               check_output(path, inputs);
+               intarsia::detail::check(intarsia_output_write(path.c_str(), &piece, 1));
+             });
+}
+
 }  // namespace
 
 void define_compile(nb::module_& module) {
@@ -167,7 +190,9 @@ void define_compile(nb::module_& module) {
                     const std::vector<std::string>& replacements) {
         intarsia::RewriteOptions options{force, views_of(inputs), keep_variables, replacements, compile};
         Callbacks callbacks(std::nullopt, std::nullopt, options.compile);
-        return callbacks.run([&] { return intarsia::Compiler::get().rewrite(model, output, options); });
+        const intarsia::RewriteReport report =
+            callbacks.run([&] { return intarsia::Compiler::get().rewrite(model, output, options); });
+        return std::pair(report.json, report.html);
       });
   module.def("export_functions", [](const std::vector<std::pair<std::string, nb::bytes>>& objects,
                                     const std::string& path, CompileOptions options) {
@@ -198,17 +223,7 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, std::nullopt, options.compile);
     return callbacks.run([&] { return intarsia::Compiler::get().check(path, options).json; });
   });
-  module.def("write_output",
-             [](const std::string& path,
-                nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes,
-                const std::vector<std::string>& inputs) {
-               std::vector<const char*> names;
-               for (const std::string& input : inputs) names.push_back(input.c_str());
-               const intarsia_string piece{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-               const nb::gil_scoped_release release;
-               intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
-               intarsia::detail::check(intarsia_output_write(path.c_str(), &piece, 1));
-             });
+  define_files(module);
   module.def("pass_names", [] { return intarsia::Compiler::get().pass_names(); });
   module.def("backends", [] { return intarsia::Compiler::get().backends(); });
 }

@@ -5,8 +5,8 @@
 
 namespace intarsia_python {
 
-/// Adds write_output, and compile, explain, check, backends and others, which open libintarsia_compile.so on
-/// first use.
+/// Adds check_output, write_output, and compile, explain, check, backends and others, which open
+/// libintarsia_compile.so on first use.
 void define_compile(nanobind::module_& module);
 
 }  // namespace intarsia_python

@@ -180,15 +180,23 @@ typedef struct intarsia_rewrite_request {
   intarsia_strings replacements;
 } intarsia_rewrite_request;
 
+/* Forms of the report of one rewriting. The caller owns each text and frees it with intarsia_text_release. */
+typedef struct intarsia_rewrite_report {
+  size_t struct_size;
+  char* json; /* the object of `intarsia rewrite --json` */
+  char* html; /* a self-contained page with bars and tables, in UTF-8 */
+} intarsia_rewrite_report;
+
 /* Rewrites a SavedModel so that nodes of the operator Intarsia (docs/tensorflow_op.md) compute the parts that
  * a program computes faster than TensorFlow; all else stays (docs/rewrite.md). The program is an asset of the
  * new SavedModel, which appears whole or not at all. Where nothing is faster in TensorFlow, it is a copy.
- * *report (may be NULL) becomes the object of `intarsia rewrite --json`, which the caller frees with
- * intarsia_text_release. Errors: the model is not a SavedModel, is damaged, is rewritten already, or lacks a
- * signature of the request; TensorFlow is not here, or lacks an operator of the model; `output` exists, or
- * cannot be written; a replacement names no nodes, or no function that takes and makes what they do, or the
- * model's results differ with it. */
-INTARSIA_EXPORT intarsia_error* intarsia_rewrite(const intarsia_rewrite_request* request, char** report);
+ * `report` (may be NULL) says what was done, and how much faster that is; after an error it is unchanged.
+ * Errors: the model is not a SavedModel, is damaged, is rewritten already, or lacks a signature of the
+ * request; TensorFlow is not here, or lacks an operator of the model; `output` exists, or cannot be written;
+ * a replacement names no nodes, or no function that takes and makes what they do, or the model's results
+ * differ with it. */
+INTARSIA_EXPORT intarsia_error* intarsia_rewrite(const intarsia_rewrite_request* request,
+                                                 intarsia_rewrite_report* report);
 
 typedef struct intarsia_check_request {
   size_t struct_size;

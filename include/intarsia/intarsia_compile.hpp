@@ -73,6 +73,11 @@ struct Explanation {
   std::string json, text, nodes, dot, html;
 };
 
+/// Fields of intarsia_rewrite_report, which describes them.
+struct RewriteReport {
+  std::string json, html;
+};
+
 namespace detail {
 
 /// Words of a choice, in the order of its enumerators.
@@ -260,11 +265,9 @@ class Compiler {
     return take(json);
   }
 
-  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite). Returns the object of `intarsia
-  /// rewrite
-  /// --json`.
-  std::string rewrite(const std::string& model, const std::string& output,
-                      const RewriteOptions& options = {}) const {
+  /// Rewrites a SavedModel into the folder `output` (intarsia_rewrite).
+  RewriteReport rewrite(const std::string& model, const std::string& output,
+                        const RewriteOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder compile(model, none, options.compile);
     const std::vector<intarsia_tensor> inputs = detail::tensors(options.inputs);
@@ -278,9 +281,10 @@ class Compiler {
     request.input_count = inputs.size();
     const detail::StringList replacements(options.replacements);
     request.replacements = replacements.get();
-    char* report = nullptr;
-    detail::check(rewrite_(&request, &report));
-    return take(report);
+    intarsia_rewrite_report made{};
+    made.struct_size = sizeof(made);
+    detail::check(rewrite_(&request, &made));
+    return {take(made.json), take(made.html)};
   }
 
   /// Writes a program of functions that Halide compiled: pairs of a name and the bytes of an object file

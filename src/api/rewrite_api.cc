@@ -8,6 +8,7 @@
 #include "api/read_request.h"
 #include "api/struct_sizes.h"
 #include "api/time_in_tensorflow.h"
+#include "report/rewrite_html.h"
 #include "rewrite/rewrite_model.h"
 
 namespace intarsia::api {
@@ -28,7 +29,15 @@ Result<Replacement> read_replacement(const std::string& text) {
   return replacement;
 }
 
-Status rewrite(const intarsia_rewrite_request& given, char** report) {
+Status fill_report(intarsia_rewrite_report& to, const RewriteReport& report, const RewriteRequest& request) {
+  intarsia_rewrite_report made{};
+  give_text(describe_rewrite(report).dump(2), &made.json);
+  give_text(rewrite_html(report, request.compile.model_path, request.output), &made.html);
+  return fill_struct(&to, made);
+}
+
+Status rewrite(const intarsia_rewrite_request& given, intarsia_rewrite_report* report) {
+  if (report != nullptr) TRY(check_size<intarsia_rewrite_report>(report->struct_size, "the report"));
   const intarsia_rewrite_request from = TRY(read_struct(given, "the rewrite request"));
   if (from.compile == nullptr || from.compile->model == nullptr) return fail("no model to rewrite");
   if (from.output == nullptr) return fail("no folder to write; name it");
@@ -45,8 +54,7 @@ Status rewrite(const intarsia_rewrite_request& given, char** report) {
                                .inputs = TRY(read_inputs(from.inputs, from.input_count)),
                                .replacements = std::move(replacements)};
   const RewriteReport made = TRY(rewrite_model(request, services, make_tensorflow_timer(read.request)));
-  give_text(describe_rewrite(made).dump(2), report);
-  return {};
+  return report == nullptr ? Status() : fill_report(*report, made, request);
 }
 
 }  // namespace
@@ -55,7 +63,7 @@ Status rewrite(const intarsia_rewrite_request& given, char** report) {
 using namespace intarsia;
 using namespace intarsia::api;
 
-intarsia_error* intarsia_rewrite(const intarsia_rewrite_request* request, char** report) {
+intarsia_error* intarsia_rewrite(const intarsia_rewrite_request* request, intarsia_rewrite_report* report) {
   return guarded([&]() -> Status {
     if (request == nullptr) return fail("intarsia_rewrite got a null pointer");
     return rewrite(*request, report);

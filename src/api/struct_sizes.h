@@ -38,6 +38,8 @@ inline constexpr size_t first_size<intarsia_pool_info> = 24;
 template <>
 inline constexpr size_t first_size<intarsia_rewrite_request> = 48;
 template <>
+inline constexpr size_t first_size<intarsia_rewrite_report> = 24;
+template <>
 inline constexpr size_t first_size<intarsia_trace_event> = 48;
 template <>
 inline constexpr size_t first_size<intarsia_alternative> = 40;

@@ -127,7 +127,10 @@ Result<TimesInTensorFlow> time_models(const ModelsToTime& models, const CompileR
                    TRY(libraries_of(request))};
   OpenPeer original = TRY(open_peer(peer));
   peer.model_path = models.rewritten;
-  return time_in_turns({std::move(original)}, [&] { return open_peer(peer); });
+  TimesInTensorFlow times = TRY(time_in_turns({std::move(original)}, [&] { return open_peer(peer); }));
+  for (const NamedValue& input : peer.inputs)
+    times.inputs.push_back({input.name, input.tensor.dtype(), input.tensor.shape()});
+  return times;
 }
 
 Result<TimesInTensorFlow> time_graphs(const Graph& original, const Graph& rewritten,

@@ -38,6 +38,14 @@ HtmlCell list_cell(const std::vector<std::string>& items) {
   return {fmt::format("<ul>{}</ul>", list)};
 }
 
+HtmlCell folded_cell(const std::vector<std::string>& items, const char* noun) {
+  constexpr size_t few = 4;
+  HtmlCell list = list_cell(items);
+  if (items.size() <= few) return list;
+  return {fmt::format("<details><summary>{} {}s</summary>{}</details>", items.size(), noun, list.html),
+          std::to_string(items.size())};
+}
+
 HtmlCell link_cell(const char* kind, size_t number) {
   return {fmt::format("<a href=\"#{0}-{1}\">{1}</a>", kind, number), std::to_string(number)};
 }

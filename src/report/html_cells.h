@@ -25,6 +25,9 @@ HtmlCell move_cell(std::optional<int64_t> nanoseconds);
 /// Returns a cell with one item, or with a list of several.
 HtmlCell list_cell(const std::vector<std::string>& items);
 
+/// Returns the list, folded under how many items it has if these are many: "12 tensors".
+HtmlCell folded_cell(const std::vector<std::string>& items, const char* noun);
+
 /// Returns a link to the row "KIND-NUMBER" of another table.
 HtmlCell link_cell(const char* kind, size_t number);
 

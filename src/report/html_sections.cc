@@ -257,8 +257,6 @@ std::optional<HtmlSection> ports_section(const Explanation& explanation) {
 
 }  // namespace
 
-std::string html_note(const std::string& text) { return fmt::format("<p class=\"note\">{}</p>\n", text); }
-
 std::vector<HtmlSection> html_sections(const Explanation& explanation) {
   std::vector<HtmlSection> sections;
   for (const auto make :

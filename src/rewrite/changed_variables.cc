@@ -2,6 +2,7 @@
 
 #include "rewrite/import_body.h"
 #include "rewrite/inline_calls.h"
+#include "rewrite/inner_functions.h"
 #include "tensorflow/fields.h"
 #include "tensorflow/object_graph.h"
 
@@ -22,15 +23,17 @@ Result<std::set<Argument>> find_changed_arguments(const GraphDef& graph, EffectF
     for (size_t i = 0; i < function.signature.inputs.size(); ++i)
       if (function.signature.inputs[i].type == resource_type) handles[function.signature.inputs[i].name] = i;
     for (const NodeDef& node : function.nodes) {
-      const FunctionDef* called = find_called(node, graph.functions);
-      const bool changes = called == nullptr && !handles.empty() && TRY(effects.has_effects(node));
+      const std::vector<std::string> functions = functions_run_by(node, graph.functions);
+      const size_t first = first_passed(node.op);
+      const bool changes = functions.empty() && !handles.empty() && TRY(effects.has_effects(node));
       size_t number = 0;
       for (const std::string& input : node.inputs) {
         if (is_control(input)) continue;
         const size_t at = number++;
         const auto handle = handles.find(node_of(input));
         if (handle == handles.end()) continue;
-        if (called != nullptr) givers[{called->signature.name, at}].push_back({name, handle->second});
+        for (const std::string& run : functions)
+          if (at >= first) givers[{run, at - first}].push_back({name, handle->second});
         if (changes) changed.insert({name, handle->second});
       }
     }
@@ -63,16 +66,25 @@ std::map<uint32_t, std::string> find_nodes_of_objects(const GraphDef& graph, con
   return nodes;
 }
 
-Status add_changed_by_bodies(const std::vector<SignatureBody>& bodies, EffectFinder& effects,
+/// Adds the variables that nodes of the bodies change, or hand to functions that do.
+Status add_changed_by_bodies(const std::vector<SignatureBody>& bodies, const GraphDef& graph,
+                             const std::set<Argument>& arguments, EffectFinder& effects,
                              std::set<std::string>& changed) {
   for (const SignatureBody& one : bodies) {
     const std::map<std::string, size_t> numbers = one.body.index();
     for (const std::string& name : one.body.find_needed()) {
       const BodyNode& node = one.body.nodes[numbers.at(name)];
-      if (!TRY(effects.has_effects(node.def))) continue;
-      for (const std::string& source : node.sources)
-        if (const std::string handle = find_handle(one.body, numbers, source); !handle.empty())
+      const std::vector<std::string> functions = functions_run_by(node.def, graph.functions);
+      const size_t first = first_passed(node.def.op);
+      const bool changes_all = functions.empty() && TRY(effects.has_effects(node.def));
+      for (size_t i = 0; i < node.sources.size(); ++i) {
+        const bool changes = std::ranges::any_of(functions, [&](const std::string& function) {
+          return i >= first && arguments.contains({function, i - first});
+        });
+        if (!changes && !changes_all) continue;
+        if (const std::string handle = find_handle(one.body, numbers, node.sources[i]); !handle.empty())
           changed.insert(node_of(handle));
+      }
     }
   }
   return {};
@@ -84,11 +96,12 @@ Result<std::set<std::string>> find_changed_variables(const MetaGraph& meta, cons
                                                      const std::vector<SignatureBody>& bodies,
                                                      EffectFinder& effects) {
   std::set<std::string> changed;
-  TRY(add_changed_by_bodies(bodies, effects, changed));
+  const std::set<Argument> arguments = TRY(find_changed_arguments(graph, effects));
+  TRY(add_changed_by_bodies(bodies, graph, arguments, effects, changed));
   if (meta.object_graph.empty()) return changed;
   const ObjectGraph objects = read_saved_objects(meta.object_graph);
   const std::map<uint32_t, std::string> nodes = find_nodes_of_objects(graph, objects);
-  for (const auto& [function, argument] : TRY(find_changed_arguments(graph, effects))) {
+  for (const auto& [function, argument] : arguments) {
     const auto captures = objects.captures.find(function);
     if (captures == objects.captures.end()) continue;
     const size_t count = graph.functions.at(function).signature.inputs.size(),

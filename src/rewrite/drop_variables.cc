@@ -8,10 +8,12 @@
 #include "import/import_tensorflow.h"
 #include "import/operator_roles.h"
 #include "rewrite/body.h"
-#include "rewrite/find_bodies.h"
+#include "rewrite/drop_graph_variables.h"
 #include "rewrite/inline_calls.h"
+#include "rewrite/inner_functions.h"
 #include "rewrite/object_edit.h"
 #include "rewrite/saver_functions.h"
+#include "rewrite/unused_arguments.h"
 #include "rewrite/write_saved_model.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
@@ -26,110 +28,9 @@ using protozero::pbf_writer;
 
 namespace {
 
-using Argument = std::pair<std::string, size_t>;  // function, and the argument's number
-
-/// Finder of handles that functions take in vain.
-class UnusedArguments {
- public:
-  UnusedArguments(const GraphDef& graph, const ObjectGraph& objects) : graph_(graph) {
-    for (const NodeDef& node : graph.nodes) note_users(node);
-    for (const auto& [name, function] : graph.functions) {
-      for (const NodeDef& node : function.nodes) note_users(node);
-      note_uses(name, function);
-      keep_inputs(name, function, objects);
-    }
-    for (const std::string& name : run_by_others_)
-      for (size_t i = 0; i < graph.functions.at(name).signature.inputs.size(); ++i) used_.insert({name, i});
-    spread();
-  }
-
-  /// Returns the numbers of handles that the function does not use, and that its callers need not give.
-  std::set<size_t> of(const std::string& name) const {
-    std::set<size_t> unused;
-    const auto function = graph_.functions.find(name);
-    for (size_t i = 0; function != graph_.functions.end() && i < function->second.signature.inputs.size();
-         ++i)
-      if (function->second.signature.inputs[i].type == resource_type && !used_.contains({name, i}))
-        unused.insert(i);
-    return unused;
-  }
-
- private:
-  void note_users(const NodeDef& node) {
-    if (find_called(node, graph_.functions) != nullptr) return;
-    for (const std::string& name : functions_of(node))
-      if (graph_.functions.contains(name)) run_by_others_.insert(name);
-  }
-
-  void note_uses(const std::string& name, const FunctionDef& function) {
-    std::map<std::string, size_t> numbers;
-    for (size_t i = 0; i < function.signature.inputs.size(); ++i)
-      numbers[function.signature.inputs[i].name] = i;
-    for (const NodeDef& node : function.nodes) {
-      const FunctionDef* called = find_called(node, graph_.functions);
-      size_t input_number = 0;
-      for (const std::string& input : node.inputs) {
-        if (is_control(input)) continue;
-        const size_t at = input_number++;
-        const auto argument = numbers.find(node_of(input));
-        if (argument == numbers.end()) continue;
-        if (called != nullptr)
-          givers_[{called->signature.name, at}].push_back({name, argument->second});
-        else
-          used_.insert({name, argument->second});
-      }
-    }
-    for (const auto& [result, from] : function.returns)
-      if (const auto argument = numbers.find(node_of(from)); argument != numbers.end())
-        used_.insert({name, argument->second});
-  }
-
-  /// Keeps the arguments that users of the model pass to a function themselves: all but its captures.
-  void keep_inputs(const std::string& name, const FunctionDef& function, const ObjectGraph& objects) {
-    const auto captures = objects.captures.find(name);
-    if (captures == objects.captures.end()) return;
-    const size_t count = function.signature.inputs.size();
-    for (size_t i = 0; i + captures->second.size() < count; ++i) used_.insert({name, i});
-  }
-
-  /// An argument that is given to a function which uses it is used.
-  void spread() {
-    std::vector<Argument> open(used_.begin(), used_.end());
-    while (!open.empty()) {
-      const Argument argument = open.back();
-      open.pop_back();
-      for (const Argument& giver : givers_[argument])
-        if (used_.insert(giver).second) open.push_back(giver);
-    }
-  }
-
-  const GraphDef& graph_;
-  std::set<std::string> run_by_others_;  // functions that not only calls run
-  std::map<Argument, std::vector<Argument>> givers_;
-  std::set<Argument> used_;
-};
-
 const NodeDef* find_node(const GraphDef& graph, const std::string& tensor) {
   const auto at = std::ranges::find(graph.nodes, node_of(tensor), &NodeDef::name);
   return at == graph.nodes.end() ? nullptr : &*at;
-}
-
-/// Removes inputs of a call, by number.
-NodeDef without_inputs(NodeDef call, const std::set<size_t>& numbers) {
-  std::vector<std::string> inputs;
-  std::vector<int32_t> types;
-  const std::vector<int32_t> old_types = get_types(call.attributes, "Tin");
-  size_t number = 0;
-  for (const std::string& input : call.inputs) {
-    const size_t at = is_control(input) ? 0 : number++;
-    if (!is_control(input) && numbers.contains(at)) continue;
-    inputs.push_back(input);
-    if (!is_control(input) && at < old_types.size()) types.push_back(old_types[at]);
-  }
-  call.inputs = std::move(inputs);
-  call.attributes.set("Tin", encode_types(types));
-  call.attributes.erase("_read_only_resource_inputs");
-  return call;
 }
 
 class VariableDropper {
@@ -141,12 +42,12 @@ class VariableDropper {
         checkpoint_objects_(checkpoint_objects),
         unused_(graph, objects_) {}
 
-  /// Finds what to drop; returns whether there is anything.
-  bool find() {
+  /// Finds what to drop, but for these tensors of the checkpoint; returns whether there is anything.
+  bool find(const std::set<std::string>& kept) {
     if (!find_savers()) return false;
     find_objects();
     for (const auto& [handle, key] : keys_)
-      if (object_of_key_.contains(key)) dropped_.insert(handle);
+      if (object_of_key_.contains(key) && !kept.contains(key)) dropped_.insert(handle);
     for (size_t before = dropped_.size() + 1; before != dropped_.size();) {
       before = dropped_.size();
       std::erase_if(dropped_, [&](const std::string& handle) { return is_needed(handle); });
@@ -154,10 +55,16 @@ class VariableDropper {
     return !dropped_.empty();
   }
 
-  Result<SlimModel> write(std::string_view bytes) {
-    SlimModel slim;
+  /// Returns the tensors of the checkpoint that go away.
+  std::set<std::string> dropped() const {
     std::set<std::string> keys;
     for (const std::string& handle : dropped_) keys.insert(keys_.at(handle));
+    return keys;
+  }
+
+  Result<SlimModel> write(std::string_view bytes) {
+    SlimModel slim;
+    const std::set<std::string> keys = dropped();
     slim.dropped.assign(keys.begin(), keys.end());
     for (const SavedTensor& tensor : restore_->tensors()) {
       if (keys.contains(tensor.key) || tensor.key == checkpoint_graph_key) continue;
@@ -236,9 +143,8 @@ class VariableDropper {
       return std::ranges::any_of(readers_[node.name], [&](const NodeDef* reader) {
         return reader->op != "AssignVariableOp" || !dropped_.contains(node_of(reader->inputs[0]));
       });
-    const FunctionDef* called = find_called(node, graph_.functions);
-    if (called == nullptr) return true;
-    const std::set<size_t> unused = unused_.of(called->signature.name);
+    if (find_called(node, graph_.functions) == nullptr) return true;
+    const std::set<size_t> unused = unused_.of_run_by(node);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (!is_control(node.inputs[i]) && node_of(node.inputs[i]) == handle && !unused.contains(i))
         return true;
@@ -289,7 +195,7 @@ class VariableDropper {
       std::set<size_t> gone;
       for (size_t i = 0; i < node.inputs.size(); ++i)
         if (dropped_.contains(node_of(node.inputs[i]))) gone.insert(i);
-      return write_call(without_inputs(node, gone));
+      return write_without_arguments(node, gone);
     }
     if (is_object_graph(node)) {
       Tensor text(DType::string, {});
@@ -307,15 +213,9 @@ class VariableDropper {
            value->as<std::string>()[0] == checkpoint_objects_;
   }
 
-  /// Writes a node; a call without the handles that the function no longer takes.
+  /// Writes a node without the handles that the functions which it runs no longer take.
   Result<std::string> write_any(const NodeDef& node) const {
-    const FunctionDef* called = find_called(node, graph_.functions);
-    const std::set<size_t> gone = called ? unused_of(called->signature.name) : std::set<size_t>();
-    return gone.empty() ? write_body_node(node) : write_call(without_inputs(node, gone));
-  }
-
-  static Result<std::string> write_call(const NodeDef& call) {
-    return write_body_node(call, {"Tin", "_read_only_resource_inputs"});
+    return write_without_arguments(node, unused_of_run_by(node));
   }
 
   bool is_saver(const std::string& function) const {
@@ -326,6 +226,11 @@ class VariableDropper {
 
   std::set<size_t> unused_of(const std::string& function) const {
     return is_saver(function) ? std::set<size_t>() : unused_.of(function);
+  }
+
+  std::set<size_t> unused_of_run_by(const NodeDef& node) const {
+    const FunctionDef* called = find_called(node, graph_.functions);
+    return called && is_saver(called->signature.name) ? std::set<size_t>() : unused_.of_run_by(node);
   }
 
   Result<std::string> write_library(std::string_view bytes) const {
@@ -352,18 +257,37 @@ class VariableDropper {
         if (dropped_.contains(node_of(node->inputs[i]))) arguments.insert(function.signature.inputs[i].name);
       return saver->write(arguments);
     }
-    const bool calls_changed = std::ranges::any_of(function.nodes, [&](const NodeDef& node) {
-      const FunctionDef* called = find_called(node, graph_.functions);
-      return called != nullptr && !unused_of(called->signature.name).empty();
-    });
-    const std::set<size_t> gone = unused_of(function.signature.name);
-    if (gone.empty() && !calls_changed) return std::string(function.bytes);
+    return write_used(function, unused_of(function.signature.name));
+  }
+
+  /// Writes a function without these arguments, and without what it gives to others in vain.
+  Result<std::string> write_used(const FunctionDef& function, const std::set<size_t>& gone) const {
+    std::map<std::string, std::set<size_t>> loops;
+    bool runs_changed = false;
+    for (const NodeDef& node : function.nodes) {
+      const std::set<size_t> unused = unused_of_run_by(node);
+      if (is_loop(node.op)) loops[node.name] = unused;
+      runs_changed = runs_changed || !unused.empty();
+    }
+    if (gone.empty() && !runs_changed) return std::string(function.bytes);
+    const auto renumber = [&](std::string& reference) {
+      if (const auto loop = loops.find(node_of(reference)); loop != loops.end() && !is_control(reference))
+        reference = renumber_output(reference, loop->second);
+    };
     FunctionEdit edit{.original = function,
                       .nodes = {},
                       .returns = function.returns,
                       .control_returns = function.control_returns,
                       .without = gone};
-    for (const NodeDef& node : function.nodes) edit.nodes.push_back(TRY(write_any(node)));
+    for (NodeDef node : function.nodes) {
+      std::ranges::for_each(node.inputs, renumber);
+      edit.nodes.push_back(TRY(write_any(node)));
+    }
+    for (auto& [result, from] : edit.returns) renumber(from);
+    if (unused_.is_loop_body(function.signature.name)) {
+      edit.without_results = gone;
+      for (const size_t number : gone) edit.returns.erase(function.signature.outputs.at(number).name);
+    }
     return write_function_edit(edit);
   }
 
@@ -382,14 +306,24 @@ class VariableDropper {
   std::set<std::string> dropped_;                               // nodes of variables
 };
 
-}  // namespace
-
-Result<SlimModel> drop_variables(std::string_view bytes, std::string_view checkpoint_objects) {
+/// Returns the tensors of variables that nothing in the model reads.
+Result<std::set<std::string>> find_unread(std::string_view bytes, std::string_view checkpoint_objects) {
   const MetaGraph meta = TRY(read_serving_graph(bytes));
-  if (meta.object_graph.empty() || checkpoint_objects.empty()) return SlimModel{};
   const GraphDef graph = TRY(read_graph(meta.graph));
   VariableDropper dropper(meta, graph, checkpoint_objects);
-  if (!dropper.find()) return SlimModel{};
+  return dropper.find({}) ? dropper.dropped() : std::set<std::string>();
+}
+
+}  // namespace
+
+Result<SlimModel> drop_variables(std::string_view bytes, std::string_view original,
+                                 std::string_view checkpoint_objects) {
+  const MetaGraph meta = TRY(read_serving_graph(bytes));
+  if (meta.object_graph.empty()) return drop_graph_variables(bytes, original);
+  if (checkpoint_objects.empty()) return SlimModel{};
+  const GraphDef graph = TRY(read_graph(meta.graph));
+  VariableDropper dropper(meta, graph, checkpoint_objects);
+  if (!dropper.find(TRY(find_unread(original, checkpoint_objects)))) return SlimModel{};
   return dropper.write(bytes);
 }
 

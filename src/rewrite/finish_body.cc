@@ -93,7 +93,7 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
 }
 
 void note_kept(RewriteReport& report, const SignatureBody& body, const std::string& why) {
-  report.kept.push_back(fmt::format("{}: {}", fmt::join(body.signatures, ", "), one_line(why)));
+  report.kept.push_back({body.signatures, "", one_line(why)});
 }
 
 Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, std::vector<ReplacedPart> by_hand,
@@ -109,7 +109,8 @@ Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, std::ve
   if (!made && is_fatal(made.error())) return tl::unexpected(made.error());
   if (!made) note_kept(report, body, made.error().message);
   RewrittenBody rewritten = made ? *std::move(made) : RewrittenBody{.original = body};
-  for (const std::string& why : rewritten.kept) note_kept(report, body, why);
+  for (const KeptPart& part : rewritten.kept)
+    report.kept.push_back({part.signatures, part.what, one_line(part.why)});
   if (made && rewritten.parts.empty())
     note_kept(report, body,
               fmt::format("nothing {}in it is faster outside of TensorFlow", by_hand.empty() ? "" : "else "));

@@ -19,7 +19,7 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
                                const TensorFlowTimer& timer, const std::string& rewritten,
                                RewriteReport& report);
 
-/// Adds to the report what stays as it is.
+/// Adds to the report that all of a body stays as it is.
 void note_kept(RewriteReport& report, const SignatureBody& body, const std::string& why);
 
 /// Rewrites a body (rewrite_body), of which `by_hand` is replaced already, and notes what stays. Returns

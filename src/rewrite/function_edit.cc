@@ -26,10 +26,11 @@ void write_program_argument(pbf_writer& signature, uint32_t tag, const std::stri
 void write_signature(std::string_view old, const FunctionEdit& edit, pbf_writer& out) {
   pbf_writer signature(out, function_def::signature);
   pbf_reader fields = read_message(old);
-  size_t number = 0;
+  size_t argument = 0, result = 0;
   while (fields.next()) {
     const bool is_gone = fields.tag() == op_def::control_output ||
-                         (fields.tag() == op_def::input_arg && edit.without.contains(number++));
+                         (fields.tag() == op_def::input_arg && edit.without.contains(argument++)) ||
+                         (fields.tag() == op_def::output_arg && edit.without_results.contains(result++));
     if (is_gone)
       fields.skip();
     else

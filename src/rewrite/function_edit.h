@@ -17,6 +17,7 @@ struct FunctionEdit {
   std::map<std::string, std::string> returns;  // as FunctionDef::returns
   std::map<std::string, std::string> control_returns;
   std::set<size_t> without = {};           // numbers of arguments that go away
+  std::set<size_t> without_results = {};   // and of results
   std::vector<std::string> programs = {};  // names of arguments that come last
   bool returns_programs = false;           // as the last results, too: it is the body of a loop
 };

@@ -5,6 +5,7 @@
 
 #include "import/operator_roles.h"
 #include "rewrite/find_bodies.h"
+#include "rewrite/inline_calls.h"
 #include "tensorflow/attributes.h"
 
 namespace intarsia {
@@ -50,7 +51,7 @@ class FunctionUses {
 /// Tells the arguments of a function which inputs of the node they are.
 void bind_arguments(Body& inner, const Body& outer, const std::map<std::string, size_t>& numbers,
                     const BodyNode& node) {
-  const size_t first = is_loop(node.def.op) ? 0 : 1;  // a branch chooses by its first input
+  const size_t first = first_passed(node.def.op);
   for (size_t i = 0; i < inner.arguments.size() && first + i < node.sources.size(); ++i) {
     const std::string handle = find_handle(outer, numbers, node.sources[first + i]);
     const auto of_outer = std::ranges::find(outer.arguments, node.sources[first + i], &BodyArgument::name);
@@ -66,6 +67,17 @@ void bind_arguments(Body& inner, const Body& outer, const std::map<std::string, 
 bool runs_functions(const std::string& op) { return is_branch(op) || is_loop(op); }
 
 bool is_loop(const std::string& op) { return is_one_of(op, {"While", "StatelessWhile"}); }
+
+size_t first_passed(const std::string& op) { return is_branch(op) ? 1 : 0; }
+
+std::vector<std::string> functions_run_by(const NodeDef& node,
+                                          const std::map<std::string, FunctionDef>& functions) {
+  if (const FunctionDef* called = find_called(node, functions)) return {called->signature.name};
+  if (!runs_functions(node.op)) return {};
+  std::vector<std::string> names = functions_of(node);
+  const bool has_all = std::ranges::all_of(names, [&](const auto& name) { return functions.contains(name); });
+  return has_all ? names : std::vector<std::string>();
+}
 
 const char* types_attribute(const std::string& op) { return is_loop(op) ? "T" : "Tin"; }
 

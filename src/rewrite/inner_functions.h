@@ -11,6 +11,12 @@ namespace intarsia {
 bool runs_functions(const std::string& op);
 /// Checks for a While, whose body returns what it gets.
 bool is_loop(const std::string& op);
+/// Returns the number of the first input that the functions get: a branch chooses by another.
+size_t first_passed(const std::string& op);
+/// Returns the functions that a node runs with its own inputs, by a call, a loop or a branch; none if the
+/// graph lacks one.
+std::vector<std::string> functions_run_by(const tensorflow::NodeDef& node,
+                                          const std::map<std::string, tensorflow::FunctionDef>& functions);
 /// Returns the attribute with the types of the inputs that the functions get.
 const char* types_attribute(const std::string& op);
 

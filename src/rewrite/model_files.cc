@@ -27,6 +27,16 @@ void remove_quietly(const fs::path& path) {
   fs::remove_all(path, ignored);
 }
 
+/// Returns the bytes of all files in a folder, or of a file.
+uint64_t bytes_of_files(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return fs::file_size(path, error);
+  uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error))
+    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+  return bytes;
+}
+
 }  // namespace
 
 Result<StagedFolder> StagedFolder::create(const std::string& output, bool replaces) {
@@ -88,12 +98,23 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   return file.commit();
 }
 
-uint64_t bytes_of_files(const fs::path& path) {
+ModelBytes bytes_of_model(const fs::path& folder, const std::set<std::string>& programs) {
+  ModelBytes bytes;
   std::error_code error;
-  if (fs::is_regular_file(path, error)) return fs::file_size(path, error);
-  uint64_t bytes = 0;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error))
-    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const uint64_t size = bytes_of_files(entry.path());
+    if (name == "saved_model.pb")
+      bytes.graph = size;
+    else if (name == "variables")
+      bytes.variables = size;
+    else if (name == "assets")
+      bytes.assets = size;
+    else
+      bytes.other += size;
+  }
+  for (const std::string& program : programs) bytes.program += bytes_of_files(folder / "assets" / program);
+  bytes.assets -= bytes.program;
   return bytes;
 }
 

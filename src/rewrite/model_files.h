@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,13 @@ Status copy_folder(const std::filesystem::path& from, const std::filesystem::pat
 /// Writes a new file whole.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Returns the bytes of all files in a folder, or of a file.
-uint64_t bytes_of_files(const std::filesystem::path& path);
+/// Bytes of a model's files, by what they hold.
+struct ModelBytes {
+  uint64_t graph = 0, variables = 0, program = 0, assets = 0, other = 0;
+  uint64_t total() const { return graph + variables + program + assets + other; }
+};
+
+/// Returns the bytes of all files in the folder of a SavedModel, of which these assets are programs.
+ModelBytes bytes_of_model(const std::filesystem::path& folder, const std::set<std::string>& programs);
 
 }  // namespace intarsia

@@ -152,6 +152,13 @@ Result<std::vector<ExchangedTensor>> pair_tensors(const std::vector<BodyTensor>&
   return tensors;
 }
 
+std::vector<std::string> operators_in(const Body& body, const std::set<std::string>& nodes) {
+  std::vector<std::string> operators;
+  for (const BodyNode& node : body.nodes)
+    if (nodes.contains(node.def.name)) operators.push_back(node.def.op);
+  return operators;
+}
+
 }  // namespace
 
 Result<HandReplacer> HandReplacer::make(const RewriteRequest& request, const TensorFlowSource& source) {
@@ -217,6 +224,7 @@ Result<std::vector<ReplacedPart>> HandReplacer::replace(SignatureBody& body, Eff
                        .signatures = body.signatures,
                        .call = calls.back(),
                        .nodes = nodes.size(),
+                       .operators = count_operators(operators_in(body.body, nodes)),
                        .scope = scope,
                        .program = wanted.replacement.program});
       wanted.is_found = true;

@@ -1,6 +1,7 @@
 #include "rewrite/replace_parts.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 
 #include "import/operator_roles.h"
@@ -17,6 +18,17 @@ namespace {
 struct NewTensor {
   std::string text, source;
 };
+
+/// Returns a name for the node that calls a function. Signatures, which functions are named after, may have
+/// characters that names of nodes may not.
+std::string node_name_of(const std::string& function) {
+  std::string name = "intarsia/" + function;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 &&
+        std::string_view("_./-").find(c) == std::string_view::npos)
+      c = '_';
+  return name;
+}
 
 class PartReplacement {
  public:
@@ -61,7 +73,7 @@ class PartReplacement {
   }
 
   Status add_call(const ProgramCall& call) {
-    BodyNode node{{.name = unique_name("intarsia/" + call.function), .op = "Intarsia"}, {}};
+    BodyNode node{{.name = unique_name(node_name_of(call.function)), .op = "Intarsia"}, {}};
     std::vector<int32_t> in, out;
     node.def.inputs.push_back(call.program);
     node.sources.push_back(call.program);

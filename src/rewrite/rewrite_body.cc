@@ -109,6 +109,12 @@ Graph graph_of_call(const std::string& program, const std::string& function, con
   return graph;
 }
 
+std::vector<std::string> operators_of(const Graph& graph) {
+  std::vector<std::string> operators;
+  for (const Node& node : graph.nodes) operators.push_back(node.op);
+  return operators;
+}
+
 /// Part that may be replaced.
 struct Candidate {
   std::string name;  // of the program's function
@@ -134,17 +140,18 @@ class BodyRewriter {
   }
 
  private:
-  /// Rewrites functions that loops and branches run, each if all can be given a program.
+  /// Rewrites functions that loops and branches run, each if all can be given a program, and those that run
+  /// within them.
   Status rewrite_inner(const Body& outer) {
     CompileRequest request = tools_.request;
     request.plan_path.clear();
-    int number = 0;
     for (Body& inner : TRY(find_inner_bodies(outer, context_))) {
       const std::string function = inner.function;
       Status done = ChangedFunctions(context_.graph, {inner}).check();
-      if (done) done = rewrite(inner, fmt::format("{}_inner{}", name_, number++), request, {}, nullptr);
+      if (done) done = rewrite(inner, fmt::format("{}_inner{}", name_, inner_++), request, {}, nullptr);
       TRY(check_not_cancelled(tools_.services.observer));
-      if (!done) result_.kept.push_back(fmt::format("the function '{}': {}", function, done.error().message));
+      if (!done) keep(fmt::format("the function '{}'", function), done.error().message);
+      TRY(rewrite_inner(inner));
     }
     return {};
   }
@@ -165,6 +172,10 @@ class BodyRewriter {
     return replace(body, imported, std::move(chosen));
   }
 
+  void keep(std::string what, std::string why) {
+    result_.kept.push_back({result_.original.signatures, std::move(what), std::move(why)});
+  }
+
   Status replace(Body& body, const ImportedBody& imported, std::vector<Candidate> chosen) {
     std::vector<ProgramCall> calls;
     for (const Candidate& one : chosen) {
@@ -178,8 +189,10 @@ class BodyRewriter {
     TRY(replace_parts(changed, calls, effects_));
     for (size_t i = 0; i < chosen.size(); ++i) {
       CompiledFunction& function = chosen[i].function;
+      const Graph& graph = function.problem->graph;
       result_.parts.push_back({chosen[i].name, body.function, result_.original.signatures,
-                               std::move(calls[i]), function.problem->graph.nodes.size(), chosen[i].times});
+                               std::move(calls[i]), graph.nodes.size(), count_operators(operators_of(graph)),
+                               chosen[i].times});
       result_.functions.push_back(std::move(function));
     }
     body = changed;
@@ -209,8 +222,9 @@ class BodyRewriter {
           tools_.timer.graphs(one.part.original, call, sample_inputs(graph));
       TRY(check_not_cancelled(tools_.services.observer));
       if (const std::string why = why_not(times); !why.empty()) {
-        result_.kept.push_back(fmt::format("{} nodes from '{}' on: {}", one.part.original.nodes.size(),
-                                           one.part.original.nodes[0].name, why));
+        keep(fmt::format("{} nodes from '{}' on", one.part.original.nodes.size(),
+                         one.part.original.nodes[0].name),
+             why);
         continue;
       }
       one.times = *times;
@@ -260,6 +274,7 @@ class BodyRewriter {
   const RewriteTools& tools_;
   EffectFinder effects_;
   const std::string name_;  // of the program's function, or the prefix of several
+  int inner_ = 0;           // functions within, so far
   RewrittenBody result_;
 };
 

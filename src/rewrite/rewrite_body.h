@@ -14,7 +14,7 @@ struct RewrittenBody {
   std::vector<Body> bodies;  // those with calls: it, and functions that its loops and branches run
   std::vector<ReplacedPart> parts;
   std::vector<CompiledFunction> functions;  // of parts that are compiled
-  std::vector<std::string> kept;            // parts that stay in TensorFlow, and why
+  std::vector<KeptPart> kept;               // parts that stay in TensorFlow
   std::vector<NamedValue> samples;          // values of its inputs, at the sizes it is planned with
 };
 

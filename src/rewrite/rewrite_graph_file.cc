@@ -78,7 +78,7 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
     for (WrittenProgram& program : programs) {
       const MappedFile content = TRY(map_file(program.content));
       program.content = as_text(content.bytes);
-      report.program_bytes += content.bytes.size();
+      report.after.program += content.bytes.size();
     }
     std::string rewritten = TRY(write_graph_file(bytes, bodies[0].bodies[0], programs));
     TRY(write_file(folder / "model.pb", rewritten));
@@ -87,13 +87,13 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
       written = std::move(rewritten);
       report.parts = bodies[0].parts;
     } else {
-      report.program_bytes = 0;
+      report.after.program = 0;
       note_kept(report, original, why);
     }
   }
   TRY(write_file(request.output, written));
-  report.bytes_before = bytes.size();
-  report.bytes_after = written.size();
+  report.before.graph = bytes.size();
+  report.after.graph = written.size() - report.after.program;
   return report;
 }
 

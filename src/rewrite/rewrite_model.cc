@@ -6,6 +6,7 @@
 #include "import/import_model.h"
 #include "rewrite/rewrite_graph_file.h"
 #include "rewrite/rewrite_saved_model.h"
+#include "target/machine_name.h"
 #include "tensorflow/guarded.h"
 
 namespace intarsia {
@@ -38,6 +39,8 @@ Result<RewriteReport> rewrite_model(const RewriteRequest& request, const Compile
     }
   };
   RewriteReport report = TRY(with_context(with_kind(ErrorKind::corrupt, rewrite()), "model '{}'", path));
+  report.threads = request.compile.threads;
+  report.processor = machine_name(read_machine_facts());
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

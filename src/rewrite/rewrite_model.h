@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "compile/compile_request.h"
+#include "rewrite/model_files.h"
 #include "rewrite/replace_parts.h"
 
 namespace intarsia {
@@ -26,11 +27,19 @@ struct RewriteRequest {
   std::vector<Replacement> replacements = {};
 };
 
+/// Input of a run that is timed.
+struct TimedInput {
+  std::string name;
+  DType dtype;
+  Shape shape;
+};
+
 /// Times of two models in TensorFlow, in nanoseconds of a run, and how much their results differ.
 struct TimesInTensorFlow {
   int64_t original = 0, rewritten = 0;
-  std::string fault;      // why the rewritten model does not run; empty if it does
-  double difference = 0;  // the largest, relative to the largest element of a result
+  std::string fault;                    // why the rewritten model does not run; empty if it does
+  double difference = 0;                // the largest, relative to the largest element of a result
+  std::vector<TimedInput> inputs = {};  // of a model; empty for graphs
 };
 
 /// Two models to time.
@@ -57,16 +66,27 @@ struct ReplacedPart {
   std::string where;     // function of the model; empty for its own graph
   std::vector<std::string> signatures;
   ProgramCall call;
-  size_t nodes = 0;                             // of the model's graph as imported
-  std::optional<TimesInTensorFlow> times = {};  // of the part alone; absent for a whole body
-  std::string scope = {}, program = {};         // as the request names them; empty for compiled parts
+  size_t nodes = 0;                                       // of the model's graph as imported
+  std::vector<std::pair<std::string, size_t>> operators;  // of the nodes, most frequent first
+  std::optional<TimesInTensorFlow> times = {};            // of the part alone; absent for a whole body
+  std::string scope = {}, program = {};  // as the request names them; empty for compiled parts
 
   bool is_by_hand() const { return !program.empty(); }
 };
 
+/// Returns how many of these operators there are of each, most frequent first.
+std::vector<std::pair<std::string, size_t>> count_operators(const std::vector<std::string>& operators);
+
+/// Part of the model that stays as it is.
+struct KeptPart {
+  std::vector<std::string> signatures;  // those that run it
+  std::string what;                     // "9 nodes from 'x' on"; empty: all that they run
+  std::string why;
+};
+
 struct RewriteReport {
   std::vector<ReplacedPart> parts;
-  std::vector<std::string> kept;  // what stays as it is, and why
+  std::vector<KeptPart> kept;
   struct Timed {
     std::string signature;
     TimesInTensorFlow times;
@@ -74,7 +94,9 @@ struct RewriteReport {
   };
   std::vector<Timed> signatures;
   std::vector<std::string> dropped;  // tensors of the checkpoint that nothing reads any more
-  uint64_t bytes_before = 0, bytes_after = 0, program_bytes = 0;
+  ModelBytes before, after;
+  int threads = 0;        // of the runs that were timed
+  std::string processor;  // that they ran on
   double seconds = 0;
 };
 

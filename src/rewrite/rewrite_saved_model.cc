@@ -43,8 +43,8 @@ class SavedModelRewriter {
       if (bodies_.empty() || !TRY(drop_slower_bodies(staged.path()))) break;
       TRY(check_not_cancelled(tools_.services.observer));
     }
-    report_.bytes_before = bytes_of_files(folder_);
-    report_.bytes_after = bytes_of_files(staged.path());
+    report_.before = bytes_of_model(folder_, {});
+    report_.after = bytes_of_model(staged.path(), assets_);
     for (const RewrittenBody& body : bodies_)
       for (const ReplacedPart& part : body.parts) report_.parts.push_back(part);
     TRY(staged.commit());
@@ -107,7 +107,7 @@ class SavedModelRewriter {
     std::error_code error;
     for (const fs::directory_entry& old : fs::directory_iterator(to, error))
       fs::remove_all(old.path(), error);
-    report_.program_bytes = 0;
+    assets_.clear();
     report_.dropped.clear();
     if (bodies_.empty()) return copy_folder(folder_, to, {});
     TRY(copy_folder(folder_, to, {"saved_model.pb", "fingerprint.pb"}));
@@ -141,23 +141,25 @@ class SavedModelRewriter {
       TRY(write_file(folder / given.content, as_text(file.bytes)));
       programs.push_back(std::move(given));
     }
-    for (const WrittenProgram& program : programs)
-      report_.program_bytes += bytes_of_files(folder / program.content);
+    for (const WrittenProgram& program : programs) assets_.insert(program.content);
     return programs;
   }
 
   /// Drops variables that nothing reads any more from a rewritten model, and from its checkpoint.
   Status drop_variables_of(std::string& written, const fs::path& to) {
-    if (meta_.object_graph.empty() || !fs::exists(folder_ / "variables" / "variables.index")) return {};
+    if (!fs::exists(folder_ / "variables" / "variables.index")) return {};
     const TensorFlowSource& source = tools_.services.tensorflow;
-    const std::string objects = TRY(source.read_checkpoint_objects(folder_.string()));
-    SlimModel slim = TRY(drop_variables(written, objects));
+    std::string objects;
+    if (!meta_.object_graph.empty()) objects = TRY(source.read_checkpoint_objects(folder_.string()));
+    SlimModel slim = TRY(drop_variables(written, bytes_, objects));
     if (slim.dropped.empty()) return {};
     std::error_code error;
     fs::remove_all(to / "variables", error);
-    fs::create_directory(to / "variables", error);
-    TRY(source.copy_checkpoint(folder_.string(), to.string(), slim.kept, slim.types,
-                               slim.checkpoint_objects));
+    if (!slim.kept.empty() || !slim.checkpoint_objects.empty()) {
+      fs::create_directory(to / "variables", error);
+      TRY(source.copy_checkpoint(folder_.string(), to.string(), slim.kept, slim.types,
+                                 slim.checkpoint_objects));
+    }
     written = std::move(slim.bytes);
     report_.dropped = std::move(slim.dropped);
     return {};
@@ -166,9 +168,9 @@ class SavedModelRewriter {
   /// Leaves out the bodies that would make a signature slower, or change its results; returns whether there
   /// were any.
   Result<bool> drop_slower_bodies(const fs::path& rewritten) {
-    report_.signatures.clear();
     std::vector<RewrittenBody> kept;
     for (RewrittenBody& body : bodies_) {
+      forget_times(body.original.signatures);
       const std::string why = TRY(judge_body(body, request_, tools_.timer, rewritten.string(), report_));
       if (why.empty())
         kept.push_back(std::move(body));
@@ -180,6 +182,13 @@ class SavedModelRewriter {
     return some_are_slower;
   }
 
+  /// Removes the signatures' times of a model that was not as it is now.
+  void forget_times(const std::vector<std::string>& signatures) {
+    std::erase_if(report_.signatures, [&](const RewriteReport::Timed& timed) {
+      return std::ranges::find(signatures, timed.signature) != signatures.end();
+    });
+  }
+
   const RewriteRequest& request_;
   const RewriteTools tools_;
   const fs::path folder_;
@@ -188,6 +197,7 @@ class SavedModelRewriter {
   GraphDef graph_;
   std::optional<HandReplacer> hand_;
   std::vector<RewrittenBody> bodies_;
+  std::set<std::string> assets_;  // names of those that are programs
   RewriteReport report_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "import/operator_roles.h"
 #include "rewrite/body.h"
+#include "rewrite/saver_lists.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 
@@ -12,24 +13,6 @@ namespace intarsia {
 using namespace tensorflow;
 
 namespace {
-
-constexpr size_t first_saved = 3;  // inputs of a SaveV2 before the tensors: prefix, names, slices
-
-std::vector<std::string> strings_of(const NodeDef& node) {
-  const Tensor* value = node.attributes.get_tensor("value");
-  if (value == nullptr || value->dtype() != DType::string) return {};
-  const std::span<std::string> texts = value->as<std::string>();
-  return {texts.begin(), texts.end()};
-}
-
-/// Returns the list without the elements of these numbers.
-template <typename T>
-std::vector<T> without(const std::vector<T>& list, const std::set<size_t>& numbers) {
-  std::vector<T> rest;
-  for (size_t i = 0; i < list.size(); ++i)
-    if (!numbers.contains(i)) rest.push_back(list[i]);
-  return rest;
-}
 
 /// Removes the nodes that these nodes' absence leaves without inputs, and waits for nodes that are gone.
 void remove_nodes(std::vector<NodeDef>& nodes, std::set<std::string>& gone) {
@@ -43,12 +26,6 @@ void remove_nodes(std::vector<NodeDef>& nodes, std::set<std::string>& gone) {
   std::erase_if(nodes, [&](const NodeDef& node) { return gone.contains(node.name); });
   for (NodeDef& node : nodes)
     std::erase_if(node.inputs, [&](const std::string& input) { return gone.contains(node_of(input)); });
-}
-
-void set_strings(NodeDef& node, const std::vector<std::string>& texts) {
-  Tensor tensor(DType::string, {static_cast<int64_t>(texts.size())});
-  std::ranges::copy(texts, tensor.as<std::string>().begin());
-  node.attributes.set("value", std::move(tensor));
 }
 
 }  // namespace

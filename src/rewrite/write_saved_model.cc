@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/protobuf.h"
 #include "rewrite/changed_functions.h"
@@ -191,15 +192,20 @@ class MetaGraphWriter {
     return written;
   }
 
-  /// Adds the assets as objects, which changed functions capture.
+  /// Adds the assets as objects, which changed functions capture. They are children of the root, so that
+  /// whoever loads the model and saves it again saves the assets with it.
   std::string write_objects(std::string_view bytes) const {
     std::string written;
     pbf_writer out(written);
-    const auto first = static_cast<int32_t>(read_saved_objects(bytes).objects.size());
+    const ObjectGraph objects = read_saved_objects(bytes);
+    const auto first = static_cast<int32_t>(objects.objects.size());
+    bool is_root = first > 0;
     pbf_reader old = read_message(bytes);
     while (old.next()) {
       if (old.tag() == object_graph::concrete_functions)
         write_captures(read_bytes(old), first, out);
+      else if (old.tag() == object_graph::nodes && std::exchange(is_root, false))
+        write_root(read_bytes(old), objects.objects[0], first, out);
       else
         copy_field(old, out);
     }
@@ -209,6 +215,18 @@ class MetaGraphWriter {
       asset.add_int32(saved_asset::asset_file_def_index, assets_ + i);
     }
     return removed_.objects.empty() ? written : remove_saved_objects(written, removed_);
+  }
+
+  void write_root(std::string_view bytes, const TrackedObject& object, int32_t first, pbf_writer& out) const {
+    pbf_writer root(out, object_graph::nodes);
+    pbf_reader old = read_message(bytes);
+    while (old.next()) copy_field(old, root);
+    for (size_t i = 0; i < programs_.size(); ++i) {
+      if (object.children.contains(programs_[i].name)) continue;
+      pbf_writer child(root, object_node::children);
+      child.add_int32(object_reference::node_id, first + static_cast<int32_t>(i));
+      child.add_string(object_reference::local_name, programs_[i].name);
+    }
   }
 
   void write_captures(std::string_view entry, int32_t first, pbf_writer& out) const {

@@ -54,7 +54,7 @@ struct TensorFlowSource {
   /// Returns the graph of objects (object_graph.h) that a SavedModel's checkpoint holds.
   std::function<Result<std::string>(const std::string& folder)> read_checkpoint_objects;
   /// Writes a SavedModel's checkpoint into another folder with only these tensors, of these DataTypes, and
-  /// with another graph of objects.
+  /// with another graph of objects; without one if `objects` is empty.
   std::function<Status(const std::string& from, const std::string& to, const std::vector<std::string>& keys,
                        const std::vector<int32_t>& types, const std::string& objects)>
       copy_checkpoint;

@@ -1,77 +1,16 @@
 """The page of `explain --html`: it is whole in itself, shows each node once, escapes names, and works on a phone.
 
-Covers: src/report/ explain_html.cc explain_svg.cc html_cells.cc html_sections.cc html_table.cc html_text.cc
+Covers: src/report/ explain_html.cc explain_svg.cc html_cells.cc html_page.cc html_sections.cc html_table.cc html_text.cc
 layer_layout.cc
 """
 
-import html.parser
-import json
 import re
-import shutil
-import subprocess
 from xml.etree import ElementTree
 
 import intarsia
 import pytest
 from cli_models import LIGHT_MODELS, SOURCE, TensorProto, call, compile_small, helper, save, save_small
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "headless_shell"))), None
-)
-HOSTILE = ("<script>alert(1)</script>", "</script><b>", "\"&'>", "{{7*7}}", "`${1}`")
-
-
-VOID = ("meta", "input")  # elements without an end
-
-
-class Page(html.parser.HTMLParser):
-    """Rows of tables as texts, and what would load something. Every element must end where it should."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.rows, self.tags, self.loaded = {}, [], []
-        self._table, self._in_cell, self._open, self._ids = None, False, [], set()
-        self.feed(text)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        if tag not in VOID:
-            self._open.append(tag)
-        identifier = dict(attributes).get("id")
-        assert identifier is None or identifier not in self._ids
-        self._ids.add(identifier)
-        for name, value in attributes:
-            assert not name.startswith("on"), f"{tag} has {name}"
-            if name in ("src", "href", "srcset", "data", "action") and not value.startswith("#"):
-                self.loaded.append(value)
-        if tag == "table":
-            self._table = self.rows.setdefault(dict(attributes)["id"], [])
-        elif tag == "tr" and self._table is not None:
-            self._table.append([])
-        elif tag in ("td", "th") and self._table is not None:
-            self._table[-1].append("")
-            self._in_cell = True
-
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
-        self._open.pop()
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-        if tag == "table":
-            self._table = None
-        if tag in ("td", "th"):
-            self._in_cell = False
-
-    def handle_data(self, data):
-        if self._in_cell:
-            self._table[-1][-1] += data
-
-    def column(self, table, title):
-        head, *rows = self.rows[table]
-        return [row[head.index(title)] for row in rows]
+from html_pages import HOSTILE, Page, needs_browser, use_in_browser
 
 
 def explain(tmp_path, subject, *options):
@@ -224,7 +163,7 @@ def test_the_same_page_in_python(tmp_path):
 
 def test_texts_have_contrast():
     """WCAG 2.2, 1.4.3 (4.5:1 for text) and 1.4.11 (3:1 for the borders of boxes), light and dark."""
-    style = (SOURCE / "src/report/explain_page.css").read_text()
+    style = (SOURCE / "src/report/html_page.css").read_text()
     schemes = [
         dict(re.findall(r"--([\w-]+): (#\w{6});", part))
         for part in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
@@ -249,55 +188,28 @@ def test_texts_have_contrast():
             assert contrast(scheme[f"line{name}"], scheme["page"]) >= 3
 
 
-WRAPPER = """<!DOCTYPE html><meta charset="utf-8"><body><script>
-const frame = document.createElement("iframe");
-frame.style.cssText = "border: 0; width: WIDTHpx; height: HEIGHTpx";
-frame.srcdoc = PAGE;
-frame.onload = () => {
-  const inside = frame.contentWindow, page = frame.contentDocument;
+USED = """
   const rows = () => [...page.querySelectorAll("#nodes tbody tr")];
   const first = () => rows()[0].cells[1].textContent;
   const head = page.querySelectorAll("#nodes th")[1], input = page.querySelector("[data-table=nodes] input");
-  const result = {
-    width: inside.innerWidth, content: page.documentElement.scrollWidth, rows: rows().length, unsorted: first()};
+  Object.assign(result, {rows: rows().length, unsorted: first()});
   head.querySelector("button").click();
   result.ascending = [first(), head.getAttribute("aria-sort")];
   head.querySelector("button").click();
   result.descending = [first(), head.getAttribute("aria-sort")];
-  input.value = "SEARCH";
+  input.value = "conv1";
   input.dispatchEvent(new inside.Event("input"));
   result.found = rows().filter((row) => !row.hidden).length;
   result.count = page.querySelector("[data-table=nodes] output").textContent;
-  const shown = document.createElement("pre");
-  shown.textContent = JSON.stringify(result);
-  shown.id = "result";
-  document.body.append(shown);
-};
-document.body.append(frame);
-</script>"""
+"""
 
 
-def use_in_browser(tmp_path, page, width, height, search):
-    """Loads the page in a frame of this size, sorts the nodes by name and searches them."""
-    wrapper = WRAPPER.replace("WIDTH", str(width)).replace("HEIGHT", str(height)).replace("SEARCH", search)
-    file = tmp_path / "wrapper.html"
-    file.write_text(wrapper.replace("PAGE", json.dumps(page).replace("</", "<\\/")))
-    done = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-         "--virtual-time-budget=10000", "--dump-dom", file.as_uri()],
-        check=False, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert found, done.stdout[-2000:] + done.stderr[-2000:]
-    return json.loads(html.unescape(found.group(1)))
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_browser
 @pytest.mark.parametrize("size", [(360, 740), (1600, 1000)])
 def test_in_a_browser(tmp_path, large, size):
+    """Nodes are sorted by name and searched."""
     names = Page(large).column("nodes", "Name")
-    result = use_in_browser(tmp_path, large, *size, search="conv1")
-    assert result["width"] == size[0] and result["content"] <= result["width"]
+    result = use_in_browser(tmp_path, large, *size, USED)
     assert result["rows"] == len(names) and result["unsorted"] == names[0]
     assert result["ascending"] == [min(names, key=str.lower), "ascending"]
     assert result["descending"] == [max(names, key=str.lower), "descending"]

@@ -37,6 +37,9 @@ OWN = {
         "--html": "a field of intarsia_explanation, explain_html in Python",
         "--annotate": "a call of its own, intarsia_annotate",
     },
+    "rewrite": {
+        "--html": "a field of intarsia_rewrite_report",
+    },
     "split": {
         "--output": "a parameter of intarsia_split (folder) and of split",
         "--cut": "a parameter of intarsia_split (cuts) and of split",

@@ -3,6 +3,18 @@
 import numpy as np
 from tensorflow_operators import array, booleans, case, integers, normal, op, uniform, values_of
 
+
+def attention_of_keras(tf, x):
+    """The products of Keras' MultiHeadAttention, of 2 heads."""
+    random = np.random.default_rng(3)
+    weights = lambda *shape: (0.3 * random.normal(size=shape)).astype("float32")
+    x = tf.reshape(x, [tf.shape(x)[0], tf.shape(x)[1], 16])
+    query, key, value = (tf.einsum("abc,cde->abde", x, weights(16, 2, 8)) for _ in range(3))
+    scores = tf.nn.softmax(tf.einsum("BTNH,BSNH->BNTS", query, key))
+    mixed = tf.einsum("BNTS,BSNH->BTNH", scores, value)
+    return tf.einsum("abcd,cde->abe", mixed, weights(2, 8, 16))
+
+
 PRODUCTS = [
     *(
         op(
@@ -68,6 +80,8 @@ PRODUCTS = [
             ("bhij,bhjd->bihd", (1, 2, 5, 6), (1, 2, 6, 4)),
             ("abc,cde->abde", (2, 3, 4), (4, 2, 5)),
             ("aecd,abcd->acbe", (2, 3, 4, 5), (2, 6, 4, 5)),
+            ("acbe,aecd->abcd", (2, 4, 6, 3), (2, 3, 4, 5)),
+            ("abcd,cde->abe", (2, 3, 4, 5), (4, 5, 6)),
             ("...ij,jk->...ik", (2, 3, 4, 5), (5, 6)),
             ("ij->ji", (3, 4)),
             ("ii->i", (4, 4)),
@@ -78,6 +92,7 @@ PRODUCTS = [
             ("ijk->kij", (2, 3, 4)),
         )
     ),
+    case("Idiom.attention_of_keras", {"x": normal(2, 5, 16)}, attention_of_keras, open=("x",)),
     case(
         "Tensordot",
         {"x": normal(2, 3, 4), "y": normal(4, 3, 5)},

@@ -17,6 +17,7 @@ import time
 import numpy as np
 import pytest
 import rewrite_models
+import rewrite_sessions
 from cli_models import INTARSIA, call, call_json, error_of, save_relu, without_progress
 from google.protobuf.message import DecodeError
 from processes import wait_for
@@ -259,6 +260,18 @@ def small_model(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def small_session(tmp_path_factory):
+    """The same of TensorFlow 1."""
+    path, v1 = tmp_path_factory.mktemp("small_session") / "model", tf.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 64], "x")
+        y = rewrite_sessions.stack(x, "net", 64, 64, 8)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(path), {"x": x}, {"y": y})
+    return path
+
+
 def test_a_file_that_is_cut_short(small_model, tmp_path):
     shutil.copytree(small_model, tmp_path / "damaged")
     whole = (small_model / "saved_model.pb").read_bytes()
@@ -268,13 +281,15 @@ def test_a_file_that_is_cut_short(small_model, tmp_path):
         assert run_damaged(tmp_path / "damaged", tmp_path / "out"), place
 
 
-def test_a_file_with_other_bytes(small_model, tmp_path):
+@pytest.mark.parametrize("kind", ["small_model", "small_session"])
+def test_a_file_with_other_bytes(kind, request, tmp_path):
+    model = request.getfixturevalue(kind)
     seed = int.from_bytes(os.urandom(4), "little")
     print(f"seed {seed}")
     chance = random.Random(seed)
-    shutil.copytree(small_model, tmp_path / "damaged")
-    whole = (small_model / "saved_model.pb").read_bytes()
-    end = time.monotonic() + 8
+    shutil.copytree(model, tmp_path / "damaged")
+    whole = (model / "saved_model.pb").read_bytes()
+    end = time.monotonic() + 5
     while time.monotonic() < end:
         damaged = bytearray(whole)
         for _ in range(chance.choice([1, 4, 32])):

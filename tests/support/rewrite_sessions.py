@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import rewrite_hub_models
 import rewrite_models
 from rewrite_models import (
     IMAGE,
@@ -159,5 +160,6 @@ SESSIONS = (
     v1_control_flow,
 )
 SAVED_MODELS = {
-    builder.__name__: builder for builder in (*rewrite_models.KERAS, *rewrite_models.MODULES, *SESSIONS)
+    builder.__name__: builder
+    for builder in (*rewrite_models.KERAS, *rewrite_models.MODULES, *SESSIONS, *rewrite_hub_models.HUB)
 }

@@ -222,19 +222,30 @@ def describe_function(objects, name):
     return name, str(function.canonicalized_input_signature), str(function.output_signature)
 
 
+PROGRAM = "intarsia_program"  # the root's child that a rewritten model has more
+
+
 def describe_objects(objects):
-    """All objects by their path from the root."""
+    """All objects by their path from the root; without the program."""
     found, seen, open_paths = {}, set(), [("root", 0)]
     while open_paths:
         path, number = open_paths.pop(0)
         saved = objects.nodes[number]
-        children = sorted(child.local_name for child in saved.children)
+        children = {
+            child.local_name: child.node_id for child in saved.children if child.local_name != PROGRAM
+        }
         slots = sorted((slot.slot_name, slot.original_variable_node_id) for slot in saved.slot_variables)
         savers = sorted(saved.saveable_objects)
-        found[path] = (*describe_object(saved, objects), children, slots, savers, saved.registered_name)
+        found[path] = (
+            *describe_object(saved, objects),
+            sorted(children),
+            slots,
+            savers,
+            saved.registered_name,
+        )
         if number not in seen:
             seen.add(number)
-            open_paths += [(f"{path}.{child.local_name}", child.node_id) for child in saved.children]
+            open_paths += [(f"{path}.{name}", child) for name, child in children.items()]
     return found
 
 
@@ -288,7 +299,7 @@ def surface(folder):
             entries[tags, "in the library", function.signature.name] = [
                 (result.name, result.type)
                 for result in function.signature.output_arg
-                if not result.name.startswith("intarsia_program")  # a loop's body returns what it gets
+                if not result.name.startswith(PROGRAM)  # a loop's body returns what it gets
             ]
     if (Path(folder) / "variables").is_dir():
         entries["variables"] = tf.train.list_variables(str(Path(folder) / "variables" / "variables"))

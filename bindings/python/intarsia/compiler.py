@@ -313,6 +313,7 @@ def rewrite(
     force: bool = False,
     keep_variables: bool = False,
     replace: Mapping[str, str] | None = None,
+    html: Path = "",
     inputs: Mapping[str, object] | None = None,
     devices: Several = (),
     backends: Several = (),
@@ -348,20 +349,33 @@ def rewrite(
         checkpoint and among the model's objects.
     replace: {node, scope or function of the model: "PROGRAM:FUNCTION"}: what a function of a compiled program
         takes the place of, whatever is measured; ":FUNCTION" may be left out where the program has one.
+    html: file for the report as a page, too, the one that `intarsia rewrite --html` writes; empty: none.
     inputs: arrays by name, to time the signatures with; all others are filled.
     threads: the most that a node uses; 0: TF_NUM_INTRAOP_THREADS, or else all cores that the process may use.
 
     The other options are those of `compile`. Returns the object of `intarsia rewrite --json`. Raises Error for
     a model that is rewritten already, that lacks a signature, or that is damaged, for an output that exists,
-    and for nodes that `replace` cannot replace, or whose results it would change."""
+    for nodes that `replace` cannot replace, or whose results it would change, and for a page that cannot be
+    written, or would be the model, the output, or in one of them."""
     options = read_options(locals())
     values = [(name, to_value(value)) for name, value in (inputs or {}).items()]
     replacements = [f"{scope}={function}" for scope, function in (replace or {}).items()]
-    return read_report(
-        _intarsia.rewrite(
-            os.fspath(model), os.fspath(output), options, force, keep_variables, values, replacements
-        )
-    )
+    source, target, page = os.fspath(model), os.fspath(output), os.fspath(html)
+    files = [source, *options.kernels, *options.op_libraries, *filter(None, [options.plan])]
+    if page:
+        _check_page(page, target, files)
+    report, text = _intarsia.rewrite(source, target, options, force, keep_variables, values, replacements)
+    if page:
+        _intarsia.write_output(page, np.frombuffer(text.encode(), np.uint8), files)
+    return read_report(report)
+
+
+def _check_page(page: str, output: str, inputs: Sequence[str]) -> None:
+    """Checks, before the long work, that the page can be written and replaces nothing that is read or made."""
+    folder, file = os.path.realpath(output), os.path.realpath(page)
+    if os.path.commonpath([folder, file]) == folder:
+        raise InvalidArgumentError(f"html={page}: it is the output, or in it; name another file")
+    _intarsia.check_output(page, inputs)
 
 
 def check(
