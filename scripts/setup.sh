@@ -9,6 +9,7 @@ root=$(cd "$(dirname "$0")/.." && pwd -P)
 venv=$root/build/venv
 stamp=$root/build/venv.stamp
 build_stamp=$root/build/venv-build.stamp
+bytecode_stamp=$root/build/venv-bytecode.stamp
 log=$root/build/setup.log
 
 fail() {
@@ -90,10 +91,18 @@ install_wheels() {
     rm -f "$wanted_stamp"
     make_venv
     echo "setup: installing $label"
-    # Python compiles what it imports, which is a small part of all wheels.
+    # Python compiles what it imports, which is a small part of all wheels: keep_bytecode.
     quietly "$venv/bin/python" -m pip install --no-compile --disable-pip-version-check --no-input "$@" \
         -c "$root/constraints.txt"
     fingerprint >"$wanted_stamp"
+}
+
+# Compiles what most processes import: Python does so each time where it may not write
+# (PYTHONDONTWRITEBYTECODE), which takes longer than the import itself.
+keep_bytecode() {
+    quietly env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -c \
+        'import keras, matplotlib.pyplot, onnx, onnxruntime, openvino, pytest, tensorflow, tf2onnx'
+    touch "$bytecode_stamp"
 }
 
 mkdir -p "$root/build"
@@ -102,4 +111,5 @@ install_packages
 install_wheels "$build_stamp" "the wheels that compiling needs" $(grep -E '^(halide|nanobind)==' "$root/requirements.txt")
 if [ "${1:-all}" != build ]; then
     install_wheels "$stamp" "the wheels of requirements.txt" -r "$root/requirements.txt"
+    [ "$bytecode_stamp" -nt "$stamp" ] || keep_bytecode
 fi
