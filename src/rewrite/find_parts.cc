@@ -4,6 +4,7 @@
 
 #include "plan/partition/is_work.h"
 #include "plan/partition/partition_graph.h"
+#include "rewrite/sample_inputs.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
 
@@ -49,6 +50,17 @@ void forget_types(Graph& graph) {
   graph.open_sizes.clear();
 }
 
+/// Returns the sizes of the part's symbols where the body has these.
+std::map<std::string, int64_t> planned_sizes(const Graph& body, const Graph& part,
+                                             const std::vector<ValueId>& inputs) {
+  std::map<std::string, int64_t> sizes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::optional<Shape> planned = body.planned_shape(inputs[i]);
+    if (planned) add_sizes(part.value(part.inputs[i]).type, *planned, sizes);
+  }
+  return sizes;
+}
+
 bool pays(const Graph& graph, const std::vector<NodeId>& nodes) {
   return nodes.size() >= few_nodes ||
          std::ranges::any_of(nodes, [&](NodeId node) { return is_work(graph.node(node)); });
@@ -86,15 +98,14 @@ std::vector<uint32_t> rise(const Graph& graph, std::vector<uint32_t> levels) {
   return levels;
 }
 
-/// Gives the copies that the import added the attribute that TensorFlow wants.
+}  // namespace
+
 void complete_copies(Graph& graph) {
   for (Node& node : graph.nodes)
     if (node.op == "Identity" && !node.attributes.has("T"))
       node.attributes.set(
           "T", tensorflow::encode_type(tensorflow::data_type_of(graph.value(node.inputs[0]).type.dtype)));
 }
-
-}  // namespace
 
 std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<std::string> names;
@@ -128,8 +139,9 @@ std::vector<BodyPart> find_parts(const PlannedFunction& planned,
     const Boundary& boundary = partition.boundaries[i];
     Graph original = extract_subgraph(graph, nodes, boundary);
     complete_copies(original);
-    BodyPart part{original, original, names_of(graph, boundary.inputs), names_of(graph, boundary.outputs)};
+    BodyPart part{original, original, names_of(graph, boundary.inputs), names_of(graph, boundary.outputs), {}};
     forget_types(part.graph);
+    part.sizes = planned_sizes(graph, part.graph, boundary.inputs);
     parts.push_back(std::move(part));
   }
   return parts;

@@ -12,10 +12,14 @@ struct BodyPart {
   Graph original;  // with all types
   Graph graph;     // with inputs whose sizes are numbers or single symbols; no other value has a type
   std::vector<std::string> inputs, outputs;  // values of the body's graph
+  std::map<std::string, int64_t> sizes;      // those that the body is planned with, by symbol of `graph`
 };
 
 /// Returns the names of values.
 std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values);
+
+/// Gives the copies that the import added the attribute that TensorFlow wants.
+void complete_copies(Graph& graph);
 
 /// Checks whether the plan leaves nodes to TensorFlow.
 bool uses_tensorflow(const PlannedFunction& planned);

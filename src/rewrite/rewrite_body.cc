@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "base/fill_tensor.h"
 #include "compile/compile_model.h"
-#include "passes/index_limits.h"
+#include "passes/remove_dead_nodes.h"
 #include "rewrite/changed_functions.h"
 #include "rewrite/find_parts.h"
 #include "rewrite/inner_functions.h"
+#include "rewrite/sample_inputs.h"
 #include "rewrite/written_program.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/dtypes.h"
@@ -63,21 +63,6 @@ CompileRequest request_for_part(const BodyPart& part, const CompileRequest& requ
   std::erase(own.backends, "tensorflow");
   own.plan_path.clear();
   return own;
-}
-
-/// Returns values for the inputs at the sizes that plans are made with.
-std::vector<NamedValue> sample_inputs(const Graph& graph) {
-  const std::vector<int64_t> limits = index_limits(graph);
-  std::vector<NamedValue> samples;
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const ValueId input = graph.inputs[i];
-    const std::optional<Shape> shape = graph.planned_shape(input);
-    if (!shape) continue;
-    Tensor tensor(graph.value(input).type.dtype, *shape);
-    const auto limit = static_cast<uint64_t>(limits[index(input)]);
-    if (fill_tensor(tensor.view(), i, limit)) samples.push_back({graph.value(input).name, std::move(tensor)});
-  }
-  return samples;
 }
 
 /// Returns a graph whose only node calls a function of the program.
@@ -163,12 +148,15 @@ class BodyRewriter {
     if (imported.graph.nodes.empty()) return {};
     const CompileRequest request = TRY(request_for_body(imported.graph, body, effects_, wanted));
     PassRunner passes(request, tools_.services);
-    const ImportedFunction function = TRY(import_graph(passes, name, imported.graph));
+    ImportedFunction function = TRY(import_graph(passes, name, imported.graph));
+    const std::vector<NamedValue> given = samples != nullptr ? tools_.inputs : std::vector<NamedValue>();
+    function.problem = planned_with(*function.problem, sizes_of(function.problem->graph, given));
     CompiledFunction whole = TRY(compile_function(passes, function, progress));
-    if (samples != nullptr) *samples = sample_inputs(whole.problem->graph);
+    const std::vector<NamedValue> values = sample_inputs(whole.problem->graph, given);
+    if (samples != nullptr) *samples = values;
     const bool is_mixed = uses_tensorflow(whole) || samples == nullptr || imported.has_levels();
     std::vector<Candidate> chosen =
-        is_mixed ? TRY(choose_parts(whole, name, imported.levels)) : take_whole(std::move(whole), name);
+        is_mixed ? TRY(choose_parts(whole, name, imported.levels, values)) : take_whole(std::move(whole), name);
     return replace(body, imported, std::move(chosen));
   }
 
@@ -204,22 +192,24 @@ class BodyRewriter {
     std::vector<Candidate> chosen;
     const Graph& graph = whole.problem->graph;
     if (graph.nodes.empty()) return chosen;
-    BodyPart part{{}, {}, names_of(graph, graph.inputs), names_of(graph, graph.outputs)};
+    BodyPart part{{}, {}, names_of(graph, graph.inputs), names_of(graph, graph.outputs), {}};
     chosen.push_back({name, std::move(part), std::move(whole)});
     return chosen;
   }
 
   /// Compiles the parts of a plan, and returns those that are faster in TensorFlow than what they replace.
   Result<std::vector<Candidate>> choose_parts(const CompiledFunction& whole, const std::string& name,
-                                              const std::map<std::string, uint32_t>& levels) {
+                                              const std::map<std::string, uint32_t>& levels,
+                                              const std::vector<NamedValue>& samples) {
     std::vector<Candidate> candidates = TRY(compile_parts(find_parts(whole, levels), name)), chosen;
     if (candidates.empty()) return chosen;
+    const std::vector<NamedValue> values = values_between(whole.problem->graph, candidates, samples);
     const TemporaryFile program = TRY(write_program(candidates));
     for (Candidate& one : candidates) {
       const Graph& graph = one.function.problem->graph;
       const Graph call = graph_of_call(program.path(), one.name, graph, tools_.request.threads);
       const Result<TimesInTensorFlow> times =
-          tools_.timer.graphs(one.part.original, call, sample_inputs(graph));
+          tools_.timer.graphs(one.part.original, call, sample_inputs(graph, values));
       TRY(check_not_cancelled(tools_.services.observer));
       if (const std::string why = why_not(times); !why.empty()) {
         keep(fmt::format("{} nodes from '{}' on", one.part.original.nodes.size(),
@@ -233,13 +223,32 @@ class BodyRewriter {
     return chosen;
   }
 
+  /// Returns what the parts read where the body's inputs are the samples, as TensorFlow computes it; no more
+  /// than the samples if it does not.
+  std::vector<NamedValue> values_between(Graph body, const std::vector<Candidate>& parts,
+                                         std::vector<NamedValue> samples) const {
+    std::set<std::string> read;
+    for (const Candidate& one : parts) read.insert(one.part.inputs.begin(), one.part.inputs.end());
+    body.outputs.clear();
+    for (size_t i = 0; i < body.values.size(); ++i)
+      if (read.contains(body.values[i].name) && body.values[i].producer != no_node)
+        body.outputs.push_back(ValueId(i));
+    if (body.outputs.empty()) return samples;
+    remove_dead_nodes(body);
+    complete_copies(body);
+    if (Result<std::vector<NamedValue>> made = tools_.timer.run(body, samples))
+      std::ranges::move(*made, std::back_inserter(samples));
+    return samples;
+  }
+
   Result<std::vector<Candidate>> compile_parts(std::vector<BodyPart> parts, const std::string& prefix) {
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < parts.size(); ++i) {
       const std::string name = parts.size() == 1 ? prefix : fmt::format("{}_part{}", prefix, i);
       const CompileRequest request = request_for_part(parts[i], tools_.request, tools_.services);
       PassRunner passes(request, tools_.services);
-      const ImportedFunction imported = TRY(import_graph(passes, name, parts[i].graph));
+      ImportedFunction imported = TRY(import_graph(passes, name, parts[i].graph));
+      imported.problem = planned_with(*imported.problem, parts[i].sizes);
       CompiledFunction function = TRY(compile_function(passes, imported, {}));
       candidates.push_back({name, std::move(parts[i]), std::move(function)});
     }

@@ -24,6 +24,7 @@ struct RewriteTools {
   int threads;  // attribute of nodes
   const CompileServices& services;
   const TensorFlowTimer& timer;
+  const std::vector<NamedValue>& inputs;  // of signatures; others are filled
 };
 
 /// Plans the body as compile_model plans a model, compiles what the plan does not leave to TensorFlow, and

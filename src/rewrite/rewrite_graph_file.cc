@@ -50,7 +50,7 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
   const std::string_view bytes = as_text(file.bytes);
   const GraphDef graph = TRY(read_graph(bytes));
   TRY(check_is_original(graph));
-  const RewriteTools tools{request.compile, request.threads, services, timer};
+  const RewriteTools tools{request.compile, request.threads, services, timer, request.inputs};
   const std::set<std::string> none;
   const ReadSaved has_no_variables;
   EffectFinder effects(graph.functions, services.tensorflow);

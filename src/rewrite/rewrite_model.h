@@ -55,6 +55,9 @@ struct TensorFlowTimer {
   std::function<Result<TimesInTensorFlow>(const Graph& original, const Graph& rewritten,
                                           const std::vector<NamedValue>& inputs)>
       graphs;
+  /// Runs a graph of TensorFlow's operators; returns its outputs by the names of values.
+  std::function<Result<std::vector<NamedValue>>(const Graph& graph, const std::vector<NamedValue>& inputs)>
+      run;
 };
 
 /// Largest difference between results of a model and of the rewritten one.

@@ -25,7 +25,7 @@ class SavedModelRewriter {
   SavedModelRewriter(const RewriteRequest& request, const CompileServices& services,
                      const TensorFlowTimer& timer)
       : request_(request),
-        tools_{request.compile, request.threads, services, timer},
+        tools_{request.compile, request.threads, services, timer, request.inputs},
         folder_(request.compile.model_path) {}
 
   Result<RewriteReport> run() {
