@@ -3,6 +3,8 @@ which it also prints; all numbers in build/bench/rewrite.json.
 
     build/venv/bin/python bench/rewrite.py [--seconds S] [--batches N ...] [--only MODEL ...]
 
+`--only bert_module bert_keras` writes the section "SavedModels of transformers, rewritten" in the same way.
+
 On two cores of an idle machine. Each model of `make models`, and each that transformer_classifiers.py makes, is rewritten for one thread
 and for two (`--threads`), without times from before. Then a new process, which imports nothing of ours, loads both, sets as many threads
 within operators and between them, and runs their signatures in turn, with the stored inputs, repeated to each batch where the batch is open.
@@ -30,10 +32,12 @@ from measuring import BIN, OUT, ROOT, THREADS, json_of, processor, replace_secti
 MODELS = ROOT / "build/models/tensorflow"
 MADE = OUT / "models"  # of transformer_classifiers.py
 TITLE = "## SavedModels rewritten"
+TRANSFORMERS_TITLE = "## SavedModels of transformers, rewritten"
 CLASSIFIERS = ("resnet50", "mobilenetv2", "efficientnetb0")
 OTHERS = ("keras_lstm", "text_classifier", "jpeg_classifier", "detector_head", "spectral")
 TRANSFORMERS = ("bert_module", "bert_keras")
-NAMES = (*CLASSIFIERS, *OTHERS, *TRANSFORMERS, "fifty_islands", "two_signatures")
+USUAL = (*CLASSIFIERS, *OTHERS, "fifty_islands", "two_signatures")
+NAMES = (*USUAL, *TRANSFORMERS)
 BATCHES = (1, 3, 8, 17)
 TOLERATED = 1e-3  # of the largest element; as `intarsia rewrite` does
 
@@ -150,11 +154,11 @@ def row_of_rewrite(model: dict) -> list:
     return [model["model"], model["threads"], len(replaced), nodes, f"{report['seconds']:.1f}", *megabytes]
 
 
-def section(report: dict) -> list[str]:
+def section(report: dict, title: str) -> list[str]:
     """The lines of the document, from the title on."""
     models = report["models"]
     lines = [
-        TITLE,
+        title,
         "",
         f"TensorFlow {models[0]['tensorflow']}, two cores of {report['processor']}. Written by `bench/rewrite.py`. Models of",
         "`scripts/make_tensorflow_models.py` and `bench/transformer_classifiers.py`, as they are and after `intarsia rewrite --threads N`, in",
@@ -179,7 +183,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=1, help="of each comparison")
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES), metavar="N")
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="MODEL")
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=list(USUAL), metavar="MODEL")
     parser.add_argument("--pair", nargs=3, help=argparse.SUPPRESS)  # a process of its own for two models
     arguments = parser.parse_args()
     report = {"processor": processor(), "load_before": os.getloadavg()[0]}
@@ -193,10 +197,12 @@ def main() -> None:
         measure_model(name, threads, arguments) for threads in THREADS for name in arguments.only
     ]
     (OUT / "rewrite.json").write_text(json.dumps(report, indent=1) + "\n")
-    lines = section(report)
+    is_usual = arguments == parser.parse_args([])
+    is_transformers = arguments == parser.parse_args(["--only", *TRANSFORMERS])
+    lines = section(report, TRANSFORMERS_TITLE if is_transformers else TITLE)
     print("\n".join(lines))
-    if arguments == parser.parse_args([]):
-        replace_section(TITLE, lines)
+    if is_usual or is_transformers:
+        replace_section(lines[0], lines)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,8 @@ std::vector<BodyPart> find_parts(const PlannedFunction& planned,
     const Boundary& boundary = partition.boundaries[i];
     Graph original = extract_subgraph(graph, nodes, boundary);
     complete_copies(original);
-    BodyPart part{original, original, names_of(graph, boundary.inputs), names_of(graph, boundary.outputs), {}};
+    BodyPart part{
+        original, original, names_of(graph, boundary.inputs), names_of(graph, boundary.outputs), {}};
     forget_types(part.graph);
     part.sizes = planned_sizes(graph, part.graph, boundary.inputs);
     parts.push_back(std::move(part));

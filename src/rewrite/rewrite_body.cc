@@ -155,8 +155,8 @@ class BodyRewriter {
     const std::vector<NamedValue> values = sample_inputs(whole.problem->graph, given);
     if (samples != nullptr) *samples = values;
     const bool is_mixed = uses_tensorflow(whole) || samples == nullptr || imported.has_levels();
-    std::vector<Candidate> chosen =
-        is_mixed ? TRY(choose_parts(whole, name, imported.levels, values)) : take_whole(std::move(whole), name);
+    std::vector<Candidate> chosen = is_mixed ? TRY(choose_parts(whole, name, imported.levels, values))
+                                             : take_whole(std::move(whole), name);
     return replace(body, imported, std::move(chosen));
   }
 

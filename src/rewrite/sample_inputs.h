@@ -21,8 +21,8 @@ std::map<std::string, int64_t> sizes_of(const Graph& graph, const std::vector<Na
 std::shared_ptr<const PlanningProblem> planned_with(const PlanningProblem& problem,
                                                     const std::map<std::string, int64_t>& sizes);
 
-/// Returns values for the graph's inputs: those given, and others at the sizes that it is planned with, as far
-/// as they can be filled.
+/// Returns values for the graph's inputs: those given, and others at the sizes that it is planned with, as
+/// far as they can be filled.
 std::vector<NamedValue> sample_inputs(const Graph& graph, const std::vector<NamedValue>& given);
 
 }  // namespace intarsia

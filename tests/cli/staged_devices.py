@@ -83,7 +83,7 @@ def test_unlike_devices_share_the_frames(model, tmp_path):
     assert len(stage["executors"]) == 2
     assert report["throughput"]["predicted_ms"] == pytest.approx(2.22, rel=0.05)
     assert report["throughput"]["bound_ms"] <= report["throughput"]["measured_ms"]
-    assert milliseconds_a_frame(tmp_path / "p.so") < 3.5
+    assert milliseconds_a_frame(tmp_path / "p.so") < 4  # less than the faster one alone
 
 
 def test_a_device_runs_as_many_frames_as_it_has_queues(model, tmp_path):

@@ -161,10 +161,26 @@ SLICING = [
     ),
     case("StridedSlice.int64", {"x": integers(0, 99, 6, dtype="int64")}, lambda tf, x: x[1:5:2]),
     case("StridedSlice.by_shape", {"x": normal(5, 4)}, lambda tf, x: x[: tf.shape(x)[0] // 2], open=("x",)),
+    case(
+        "StridedSlice.as_long",
+        {"x": normal(2, 5, 3)},
+        lambda tf, x: x + tf.reshape(tf.range(24.0), [8, 3])[: tf.shape(x)[1]],
+        open=("x",),
+    ),
+    case("StridedSlice.last", {"x": normal(5, 4)}, lambda tf, x: x[tf.shape(x)[0] - 2 :, 1:], open=("x",)),
+    case(
+        "StridedSlice.but_last", {"x": normal(5, 4)}, lambda tf, x: x[: tf.shape(x)[0] - 1, ::-1], open=("x",)
+    ),
     case("StridedSlice.string", {"x": np.array([b"a", b"bc", b"d"])}, lambda tf, x: x[1:]),
     op("Slice", {"input": normal(4, 5, 6)}, begin=ints(1, 0, 2), size=ints(2, 5, 3)),
     op("Slice.rest", {"input": normal(4, 5)}, begin=ints(1, 2), size=ints(-1, -1)),
     op("Slice.empty", {"input": normal(4, 5)}, begin=ints(1, 2), size=ints(0, 2)),
+    case(
+        "Slice.by_shape",
+        {"x": normal(5, 4)},
+        lambda tf, x: tf.slice(x, [1, 2], [tf.shape(x)[0] - 1, 2]),
+        open=("x",),
+    ),
     op("Slice.fed", {"input": normal(4, 5), "begin": ints(1, 2)}, size=ints(2, 2)),
     op("Slice.int64", {"input": integers(0, 9, 4, 5)}, begin=np.array([1, 2]), size=np.array([2, -1])),
     op("ReverseV2", {"tensor": normal(3, 4, 2)}, axis=ints(1)),

@@ -3,7 +3,7 @@
 Covers: src/api/ make_services.cc rewrite_api.cc time_in_tensorflow.cc
 src/rewrite/ body.cc changed_functions.cc changed_variables.cc describe_rewrite.cc drop_variables.cc effects.cc find_bodies.cc
 find_parts.cc finish_body.cc function_edit.cc import_body.cc inline_calls.cc inner_functions.cc object_edit.cc replace_parts.cc
-rewrite_body.cc rewrite_graph_file.cc rewrite_model.cc rewrite_saved_model.cc saver_functions.cc write_saved_model.cc
+rewrite_body.cc rewrite_graph_file.cc rewrite_model.cc rewrite_saved_model.cc sample_inputs.cc saver_functions.cc write_saved_model.cc
 """
 
 import subprocess
