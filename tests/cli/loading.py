@@ -56,7 +56,8 @@ def test_a_framework_that_takes_long_is_given_up_and_that_is_told_and_remembered
             "openvino": "given up: loading it takes more than 10 s of CPU time"
         }
         assert [region["target"] for region in report["regions"]] == ["halide@cpu"]
-    assert reports[1]["compile_seconds"] < reports[0]["compile_seconds"] / 2
+    spared = reports[0]["compile_seconds"] - reports[1]["compile_seconds"]
+    assert spared > 5, "of the 10 s that OpenVINO was given"
     text = call("compile", model, "-o", program, "--cache", cache).stdout
     assert "left out  openvino: given up: loading it takes more than 10 s of CPU time\n" in text
     assert call_json("check", program)["ok"]
