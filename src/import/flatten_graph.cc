@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/add_once.h"
 #include "import/freeze_function.h"
 #include "import/name_scope.h"
 #include "import/operator_roles.h"
@@ -269,10 +270,6 @@ Status emit_node(Flattened& state, NameScope& scope, const NodeDef& node,
   if (!variables.empty()) TRY(state.freezer.freeze_call(frozen, variables));
   for (const auto& [input, type] : variables) inputs[input] = TRY(variable_value(state, inputs[input]));
   return add_node(state, scope, node.name, std::move(frozen), std::move(inputs));
-}
-
-void add_once(std::vector<std::string>& list, const std::string& text) {
-  if (std::ranges::find(list, text) == list.end()) list.push_back(text);
 }
 
 Status add_group(Flattened& state, NameScope& scope, const std::string& name, Composite composite,

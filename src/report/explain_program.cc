@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/add_once.h"
 #include "compile/program_memory.h"
 #include "program/open_sizes.h"
 #include "program/print_program.h"
@@ -214,9 +215,6 @@ std::vector<std::optional<size_t>> stages_of_regions(const Explanation& explanat
 
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation) {
   std::vector<RefusedOp> ops;
-  const auto add_once = [](std::vector<std::string>& list, const std::string& text) {
-    if (std::ranges::find(list, text) == list.end()) list.push_back(text);
-  };
   for (const ExplainedNode& node : explanation.nodes) {
     if (node.refusals.empty()) continue;
     auto at = std::ranges::find(ops, node.op, &RefusedOp::op);

@@ -12,12 +12,10 @@ using namespace tensorflow;
 
 namespace {
 
-using Argument = std::pair<std::string, size_t>;  // function, and the argument's number
-
 /// Returns the arguments whose variables functions change, or hand to functions that do.
-Result<std::set<Argument>> find_changed_arguments(const GraphDef& graph, EffectFinder& effects) {
-  std::set<Argument> changed;
-  std::map<Argument, std::vector<Argument>> givers;
+Result<std::set<FunctionArgument>> find_changed_arguments(const GraphDef& graph, EffectFinder& effects) {
+  std::set<FunctionArgument> changed;
+  std::map<FunctionArgument, std::vector<FunctionArgument>> givers;
   for (const auto& [name, function] : graph.functions) {
     std::map<std::string, size_t> handles;
     for (size_t i = 0; i < function.signature.inputs.size(); ++i)
@@ -38,13 +36,7 @@ Result<std::set<Argument>> find_changed_arguments(const GraphDef& graph, EffectF
       }
     }
   }
-  std::vector<Argument> open(changed.begin(), changed.end());
-  while (!open.empty()) {
-    const Argument argument = open.back();
-    open.pop_back();
-    for (const Argument& giver : givers[argument])
-      if (changed.insert(giver).second) open.push_back(giver);
-  }
+  add_givers(changed, givers);
   return changed;
 }
 
@@ -68,7 +60,7 @@ std::map<uint32_t, std::string> find_nodes_of_objects(const GraphDef& graph, con
 
 /// Adds the variables that nodes of the bodies change, or hand to functions that do.
 Status add_changed_by_bodies(const std::vector<SignatureBody>& bodies, const GraphDef& graph,
-                             const std::set<Argument>& arguments, EffectFinder& effects,
+                             const std::set<FunctionArgument>& arguments, EffectFinder& effects,
                              std::set<std::string>& changed) {
   for (const SignatureBody& one : bodies) {
     const std::map<std::string, size_t> numbers = one.body.index();
@@ -96,7 +88,7 @@ Result<std::set<std::string>> find_changed_variables(const MetaGraph& meta, cons
                                                      const std::vector<SignatureBody>& bodies,
                                                      EffectFinder& effects) {
   std::set<std::string> changed;
-  const std::set<Argument> arguments = TRY(find_changed_arguments(graph, effects));
+  const std::set<FunctionArgument> arguments = TRY(find_changed_arguments(graph, effects));
   TRY(add_changed_by_bodies(bodies, graph, arguments, effects, changed));
   if (meta.object_graph.empty()) return changed;
   const ObjectGraph objects = read_saved_objects(meta.object_graph);

@@ -31,7 +31,7 @@ std::vector<BodyPart> find_parts(const PlannedFunction& planned,
                                  const std::map<std::string, uint32_t>& levels);
 
 /// Returns the call of a part, or of a whole body, as a function of a program yet to be named. Error: a value
-/// is no tensor of the body.
+/// is not a tensor of the body.
 Result<ProgramCall> make_call(const std::string& function, const Graph& graph,
                               const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                               const std::map<std::string, std::string>& sources);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/add_once.h"
 #include "rewrite/find_bodies.h"
 
 namespace intarsia {
@@ -26,16 +27,12 @@ std::optional<std::string> call_of_scope(const BodyNode& node, const std::string
   return std::nullopt;
 }
 
-void add_new(std::vector<std::string>& list, const std::string& source) {
-  if (std::ranges::find(list, source) == list.end()) list.push_back(source);
-}
-
 /// Returns those of `wanted` that are in `have`, in the order of `wanted`.
 std::vector<std::string> in_order_of(const std::vector<std::string>& wanted,
                                      const std::vector<std::string>& have) {
   std::vector<std::string> ordered;
   for (const std::string& source : wanted)
-    if (std::ranges::find(have, source) != have.end()) add_new(ordered, source);
+    if (std::ranges::find(have, source) != have.end()) add_once(ordered, source);
   return ordered;
 }
 
@@ -64,7 +61,7 @@ ExchangedSources find_exchanged(const Body& body, const std::set<std::string>& n
       if (!nodes.contains(node.def.name))
         read.insert(source);
       else if (!nodes.contains(node_of(source)))
-        add_new(exchanged.inputs, source);
+        add_once(exchanged.inputs, source);
     }
   }
   std::vector<std::string> arguments, returned;
@@ -74,7 +71,7 @@ ExchangedSources find_exchanged(const Body& body, const std::set<std::string>& n
   for (const BodyNode& node : body.nodes) {
     if (!nodes.contains(node.def.name)) continue;
     for (const std::string& source : read)
-      if (node_of(source) == node.def.name) add_new(exchanged.outputs, source);
+      if (node_of(source) == node.def.name) add_once(exchanged.outputs, source);
   }
   if (nodes == needed) {
     exchanged.inputs = in_order_of(arguments, exchanged.inputs);

@@ -23,7 +23,7 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
 void note_kept(RewriteReport& report, const SignatureBody& body, const std::string& why);
 
 /// Rewrites a body (rewrite_body), of which `by_hand` is replaced already, and notes what stays. Returns
-/// nothing where all stays. Errors: those that are no property of the body.
+/// nothing where all stays. Errors: those that are not a property of the body.
 Result<std::optional<RewrittenBody>> try_body(const SignatureBody& body, std::vector<ReplacedPart> by_hand,
                                               const BodyContext& context, const RewriteTools& tools,
                                               const Progress& progress, RewriteReport& report);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/add_once.h"
 #include "import/freeze_function.h"
 #include "import/operator_roles.h"
 #include "tensorflow/attributes.h"
@@ -14,10 +15,6 @@ using namespace tensorflow;
 namespace {
 
 constexpr size_t max_nodes = 1'000'000;  // limit on inlining
-
-void add_once(std::vector<std::string>& list, const std::string& text) {
-  if (std::ranges::find(list, text) == list.end()) list.push_back(text);
-}
 
 /// Call that becomes the nodes of its function.
 class InlinedCall {

@@ -81,6 +81,18 @@ std::vector<std::string> functions_run_by(const NodeDef& node,
 
 const char* types_attribute(const std::string& op) { return is_loop(op) ? "T" : "Tin"; }
 
+void add_givers(std::set<FunctionArgument>& arguments,
+                const std::map<FunctionArgument, std::vector<FunctionArgument>>& givers) {
+  std::vector<FunctionArgument> open(arguments.begin(), arguments.end());
+  while (!open.empty()) {
+    const auto known = givers.find(open.back());
+    open.pop_back();
+    if (known == givers.end()) continue;
+    for (const FunctionArgument& giver : known->second)
+      if (arguments.insert(giver).second) open.push_back(giver);
+  }
+}
+
 Result<std::vector<Body>> find_inner_bodies(const Body& body, const BodyContext& context) {
   const FunctionUses uses(context.graph);
   const std::map<std::string, size_t> numbers = body.index();

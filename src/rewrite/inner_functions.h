@@ -20,6 +20,13 @@ std::vector<std::string> functions_run_by(const tensorflow::NodeDef& node,
 /// Returns the attribute with the types of the inputs that the functions get.
 const char* types_attribute(const std::string& op);
 
+using FunctionArgument = std::pair<std::string, size_t>;  // function, and the argument's number
+
+/// Adds what is given to one of the arguments: arguments of functions that hand theirs on, by what they are
+/// handed to.
+void add_givers(std::set<FunctionArgument>& arguments,
+                const std::map<FunctionArgument, std::vector<FunctionArgument>>& givers);
+
 /// Returns the bodies of the functions that loops and branches of a body run, with what is known about their
 /// arguments; not of a function that something else may run, too.
 Result<std::vector<Body>> find_inner_bodies(const Body& body, const BodyContext& context);

@@ -43,7 +43,7 @@ UnusedArguments::UnusedArguments(const GraphDef& graph, const ObjectGraph& objec
     keep_inputs(name, function, objects);
   }
   for (const auto& [name, function] : graph.functions) note_uses(name, function);
-  spread();
+  add_givers(used_, givers_);
 }
 
 std::set<size_t> UnusedArguments::of(const std::string& function) const {
@@ -122,7 +122,7 @@ void UnusedArguments::note_uses(const std::string& name, const FunctionDef& func
 }
 
 /// Notes that a function gives one of its arguments to a node.
-void UnusedArguments::note_input(const NodeDef& node, size_t number, const Argument& given) {
+void UnusedArguments::note_input(const NodeDef& node, size_t number, const FunctionArgument& given) {
   const std::vector<std::string> functions = functions_run_by(node, graph_.functions);
   const size_t first = first_passed(node.op);
   if (functions.empty() || number < first) used_.insert(given);
@@ -148,17 +148,6 @@ void UnusedArguments::keep_inputs(const std::string& name, const FunctionDef& fu
   const size_t count = function.signature.inputs.size();
   for (size_t i = 0; i + captures->second.size() < count; ++i) used_.insert({name, i});
   others_.insert(name);
-}
-
-/// An argument that is given to a function which uses it is used.
-void UnusedArguments::spread() {
-  std::vector<Argument> open(used_.begin(), used_.end());
-  while (!open.empty()) {
-    const Argument argument = open.back();
-    open.pop_back();
-    for (const Argument& giver : givers_[argument])
-      if (used_.insert(giver).second) open.push_back(giver);
-  }
 }
 
 Result<std::string> write_without_arguments(NodeDef node, const std::set<size_t>& numbers) {

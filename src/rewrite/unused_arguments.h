@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rewrite/inner_functions.h"
 #include "tensorflow/messages.h"
 #include "tensorflow/object_graph.h"
 
@@ -26,22 +27,19 @@ class UnusedArguments {
   bool is_loop_body(const std::string& function) const { return bodies_.contains(function); }
 
  private:
-  using Argument = std::pair<std::string, size_t>;  // function, and the argument's number
-
   void note_runs(const tensorflow::NodeDef& node, bool in_function);
   void note_uses(const std::string& name, const tensorflow::FunctionDef& function);
-  void note_input(const tensorflow::NodeDef& node, size_t number, const Argument& given);
+  void note_input(const tensorflow::NodeDef& node, size_t number, const FunctionArgument& given);
   void note_result_of_loop(const tensorflow::NodeDef& loop, const std::string& reference);
   void link(const std::vector<std::string>& functions);
   void keep_all(const std::string& function);
   void keep_inputs(const std::string& name, const tensorflow::FunctionDef& function,
                    const tensorflow::ObjectGraph& objects);
-  void spread();
 
   const tensorflow::GraphDef& graph_;
   std::set<std::string> bodies_, others_;  // functions that loops run as their bodies; that others run
-  std::map<Argument, std::vector<Argument>> givers_;  // what is used if this is used
-  std::set<Argument> used_;
+  std::map<FunctionArgument, std::vector<FunctionArgument>> givers_;  // what is used if this is used
+  std::set<FunctionArgument> used_;
 };
 
 /// Writes a node whose functions do without these arguments: without its inputs for them.

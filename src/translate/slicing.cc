@@ -30,12 +30,13 @@ ValueId make_bounds(Translation& t, size_t input, const std::vector<Bound>& boun
     for (const Bound& bound : bounds) numbers.push_back(bound.number);
     return t.make_integers(numbers);
   }
+  const ValueId elements = t.integers_input(input);
   std::vector<ValueId> pieces;
   for (const Bound& bound : bounds) {
     ValueId piece = t.make_integers({bound.number});
     if (bound.element) {
       const ValueId at = t.make_integers({static_cast<int64_t>(*bound.element)});
-      const ValueId element = t.make("Gather", {t.integers_input(input), at}, {{"axis", int64_t{0}}});
+      const ValueId element = t.make("Gather", {elements, at}, {{"axis", int64_t{0}}});
       piece = bound.number == 0 ? element : t.make("Add", {element, piece});
     }
     pieces.push_back(piece);
