@@ -60,7 +60,7 @@ def replace_section(title: str, lines: list[str]) -> None:
     """Of docs/performance.md: in place of the section of this title, or before the one on overheads, or at the end."""
     document = ROOT / "docs/performance.md"
     text = document.read_text()
-    start = text.find(title)
+    start = text.find(f"{title}\n")
     end = text.find("\n## ", start + 1) + 1 if start >= 0 else 0
     if start < 0:
         start = end = text.find("## Overheads") if "## Overheads" in text else len(text)

@@ -1,15 +1,16 @@
 """SavedModels before and after `intarsia rewrite`, both in TensorFlow: writes the section "SavedModels rewritten" of docs/performance.md,
 which it also prints; all numbers in build/bench/rewrite.json.
 
-    build/venv/bin/python bench/rewrite.py [--seconds S] [--batches N ...] [--only MODEL ...]
+    build/venv/bin/python bench/rewrite.py [--seconds S] [--batches N ...] [--only MODEL ...] [--optimize speed|size]
 
-`--only bert_module bert_keras` writes the section "SavedModels of transformers, rewritten" in the same way.
+`--only bert_module bert_keras` writes the section "SavedModels of transformers, rewritten" in the same way, and `--optimize size` writes
+"SavedModels rewritten, for size".
 
 On two cores of an idle machine. Each model of `make models`, and each that transformer_classifiers.py makes, is rewritten for one thread
 and for two (`--threads`), without times from before. Then a new process, which imports nothing of ours, loads both, sets as many threads
 within operators and between them, and runs their signatures in turn, with the stored inputs, repeated to each batch where the batch is open.
 Times are medians, and those of a call from Python. Results that differ by more than 1e-3 of the largest are an error. The document is
-written with default options only.
+written with default options and these two only.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ MODELS = ROOT / "build/models/tensorflow"
 MADE = OUT / "models"  # of transformer_classifiers.py
 TITLE = "## SavedModels rewritten"
 TRANSFORMERS_TITLE = "## SavedModels of transformers, rewritten"
+SIZE_TITLE = "## SavedModels rewritten, for size"
 CLASSIFIERS = ("resnet50", "mobilenetv2", "efficientnetb0")
 OTHERS = ("keras_lstm", "text_classifier", "jpeg_classifier", "detector_head", "spectral")
 TRANSFORMERS = ("bert_module", "bert_keras")
@@ -64,9 +66,9 @@ def stored_inputs(name: str) -> dict[str, dict[str, np.ndarray]]:
     return found
 
 
-def rewrite(name: str, threads: int, folder: pathlib.Path) -> dict:
+def rewrite(name: str, threads: int, optimize: str, folder: pathlib.Path) -> dict:
     """The report of the command, which writes to `folder`/rewritten."""
-    options: list[object] = ["--threads", threads, "--cache", folder / "cache"]
+    options: list[object] = ["--threads", threads, "--optimize", optimize, "--cache", folder / "cache"]
     values = {label: value for inputs in stored_inputs(name).values() for label, value in inputs.items()}
     for label, value in values.items():
         np.save(folder / f"{label}.npy", value)
@@ -123,7 +125,7 @@ def measure_model(name: str, threads: int, arguments: argparse.Namespace) -> dic
     options = ["--seconds", arguments.seconds, "--batches", *arguments.batches]
     with tempfile.TemporaryDirectory(dir=OUT) as temporary:
         folder = pathlib.Path(temporary)
-        report = rewrite(name, threads, folder)
+        report = rewrite(name, threads, arguments.optimize, folder)
         timed = json_of(sys.executable, __file__, *options, "--pair", name, threads, folder / "rewritten")
     return {"model": name, "threads": threads, "rewrite": report, **timed}
 
@@ -148,7 +150,9 @@ def rows_of_times(models: list[dict]) -> list[list]:
 
 def row_of_rewrite(model: dict) -> list:
     report = model["rewrite"]
-    megabytes = [f"{report['bytes'][when] / 1e6:.2f}" for when in ("before", "after", "program")]
+    sizes = report["bytes"]
+    megabytes = [f"{sizes[when] / 1e6:.2f}" for when in ("before", "after", "program")]
+    megabytes.append(f"{sizes['after'] / sizes['before']:.2f}")
     replaced = report["replaced"]
     nodes = sum(part["nodes"] for part in replaced)
     return [model["model"], model["threads"], len(replaced), nodes, f"{report['seconds']:.1f}", *megabytes]
@@ -157,11 +161,12 @@ def row_of_rewrite(model: dict) -> list:
 def section(report: dict, title: str) -> list[str]:
     """The lines of the document, from the title on."""
     models = report["models"]
+    optimize = " --optimize size" if title == SIZE_TITLE else ""
     lines = [
         title,
         "",
         f"TensorFlow {models[0]['tensorflow']}, two cores of {report['processor']}. Written by `bench/rewrite.py`. Models of",
-        "`scripts/make_tensorflow_models.py` and `bench/transformer_classifiers.py`, as they are and after `intarsia rewrite --threads N`, in",
+        f"`scripts/make_tensorflow_models.py` and `bench/transformer_classifiers.py`, as they are and after `intarsia rewrite --threads N{optimize}`, in",
         "turn in one process with as many threads within operators and between them; medians of a signature's call from Python. Ratio = the original's time / the rewritten model's.",
         f"Load average before the measurement: {report['load_before']:.1f}.",
         "",
@@ -172,7 +177,7 @@ def section(report: dict, title: str) -> list[str]:
         lines += table("| model | batch | original, ms | rewritten, ms | ratio |", rows_of_times(of_threads))
     lines += ["### The rewriting", "", "Without times from before. Sizes: of all files.", ""]
     header = (
-        "| model | threads | parts | nodes in them | seconds | MB before | MB after | MB of the program |"
+        "| model | threads | parts | nodes in them | seconds | MB before | MB after | MB of the program | after / before |"
     )
     return lines + table(header, [row_of_rewrite(model) for model in models])
 
@@ -184,6 +189,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1, help="of each comparison")
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES), metavar="N")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=list(USUAL), metavar="MODEL")
+    parser.add_argument("--optimize", choices=("speed", "size"), default="speed", help="as of the command")
     parser.add_argument("--pair", nargs=3, help=argparse.SUPPRESS)  # a process of its own for two models
     arguments = parser.parse_args()
     report = {"processor": processor(), "load_before": os.getloadavg()[0]}
@@ -197,12 +203,12 @@ def main() -> None:
         measure_model(name, threads, arguments) for threads in THREADS for name in arguments.only
     ]
     (OUT / "rewrite.json").write_text(json.dumps(report, indent=1) + "\n")
-    is_usual = arguments == parser.parse_args([])
-    is_transformers = arguments == parser.parse_args(["--only", *TRANSFORMERS])
-    lines = section(report, TRANSFORMERS_TITLE if is_transformers else TITLE)
+    titles = {TITLE: [], TRANSFORMERS_TITLE: ["--only", *TRANSFORMERS], SIZE_TITLE: ["--optimize", "size"]}
+    written = [title for title, options in titles.items() if arguments == parser.parse_args(options)]
+    lines = section(report, written[0] if written else TITLE)
     print("\n".join(lines))
-    if is_usual or is_transformers:
-        replace_section(lines[0], lines)
+    if written:
+        replace_section(written[0], lines)
 
 
 if __name__ == "__main__":

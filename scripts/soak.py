@@ -34,6 +34,11 @@ PARTS = (
         100,
     ),
     ("random pins on random graphs against the reference", "^property_placement$", 3),
+    (
+        "every kernel for other CPUs and threads, in other variants and forms, against the reference",
+        "AgreesWithReference|AgreeWithReference",
+        4,
+    ),
     ("random nets of kernels in place against the reference", "RandomNetsAgreeWithReference", 3),
     ("random graphs over random open sizes against the reference", "^RandomSymbols", 34),
     (
@@ -95,6 +100,18 @@ def run_tests(title, pattern, times):
     return title, f"{times} x", seconds, "passed" if status == 0 else "FAILED"
 
 
+def run_sanitized():
+    """All fast tests under AddressSanitizer: `make test` leaves out those that link the compiler."""
+    build = "cmake --preset asan && cmake --build --preset asan --target fast_tests compiler_tests -- --quiet"
+    status, seconds, _ = run(["sh", "-euc", f"{build} && ctest --preset asan-compiler"])
+    return (
+        "the compiler's fast tests under AddressSanitizer",
+        "1 x",
+        seconds,
+        "passed" if status == 0 else "FAILED",
+    )
+
+
 def run_fuzzer(target, seconds):
     status, took, output = run(["scripts/fuzz.sh", str(seconds), target])
     runs = re.search(r"stat::number_of_executed_units: (\d+)", output)
@@ -120,6 +137,7 @@ def write_page(rows):
 def main():
     arguments = read_arguments()
     rows = [run_tests(title, pattern, times * arguments.rounds) for title, pattern, times in PARTS]
+    rows.append(run_sanitized())
     rows += [run_fuzzer(target, arguments.fuzz_seconds * arguments.rounds) for target in FUZZ_TARGETS]
     write_page(rows)
     print("soak: docs/soak.md has the results")

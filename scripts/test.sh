@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, the
-# threaded code under ThreadSanitizer, the fast ones under AddressSanitizer and UndefinedBehaviorSanitizer, and a bounded
-# time of fuzzing under these.
+# threaded code under ThreadSanitizer, the fast ones without the compiler under AddressSanitizer and
+# UndefinedBehaviorSanitizer, and a bounded time of fuzzing under these.
 # FUZZ_SECONDS=N is the time for each fuzz target (20).
 set -eu
 cd "$(dirname "$0")/.."

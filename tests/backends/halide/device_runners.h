@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/by_name/devices.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/rounds.h"
 
 namespace intarsia::test {
 
@@ -26,6 +28,15 @@ inline std::vector<Runner> find_runners() {
   };
   add("opencl:0", {halide::KernelDevice::opencl, halide::KernelDevice::opencl_gpu});
   add("cuda:0", {halide::KernelDevice::cuda});
+  return runners;
+}
+
+/// Returns what a case of many runs on: one of the forms of kernels that a device runs; with more rounds, all.
+inline std::vector<Runner> find_runners(std::string_view case_name) {
+  std::vector<Runner> runners = find_runners();
+  const auto unused =
+      form_of(case_name) == 0 ? halide::KernelDevice::opencl_gpu : halide::KernelDevice::opencl;
+  if (rounds() == 1) std::erase_if(runners, [&](const Runner& runner) { return runner.kernels == unused; });
   return runners;
 }
 

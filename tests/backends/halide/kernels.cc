@@ -1,6 +1,6 @@
 // Kernels of the halide backend, of every kind, against the reference kernels, with sizes that nothing
-// divides evenly: once as in programs, between guard pages; once with Halide's asserts and bounds checks;
-// once with threads.
+// divides evenly, between guard pages: once as in programs; once for a lower CPU, with threads; once with variants
+// chosen at random, with Halide's asserts and bounds checks. More rounds try more variants.
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc
@@ -32,6 +32,7 @@
 #include "backends/halide/tune/choose_schedules.h"
 #include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/rounds.h"
 #include "tests/support/test_team.h"
 
 namespace intarsia::test {
@@ -60,36 +61,30 @@ TEST_P(HalideKernels, AgreesWithReference) {
   auto want = run_reference(*graph, inputs);
   ASSERT_TRUE(want) << want.error().message;
 
-  for (const char* level : {"native", "x86-64-v3"}) {
-    auto loaded = LoadedRegion::make(*graph, {1, level, {}}, {});
+  const auto expect_right = [&](CompileOptions options, const halide::EmitOptions& emit, const char* how) {
+    SCOPED_TRACE(how);
+    const auto loaded = LoadedRegion::make(*graph, options, emit);
     ASSERT_TRUE(loaded) << loaded.error().message;
     expect_equal((*loaded)->run_guarded(inputs, true), *want, "guard page after");
     expect_equal((*loaded)->run_guarded(inputs, false), *want, "guard page before");
-  }
-  halide::EmitOptions checked;
-  checked.checks = true;
-  auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, checked);
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  expect_equal((*loaded)->run_guarded(inputs, true), *want, "with checks");
+    if (options.threads == 1) return;
+    test::TestTeam threads(options.threads);
+    expect_equal((*loaded)->run(inputs, &threads), *want, "threads");
+  };
+  expect_right({1, "native", {}}, {}, "as in programs");
+  expect_right({2, "x86-64-v3", {}}, {}, "of a lower level, for two threads");
 
   // Fake times choose variants at random, also those that the formula would not choose.
-  for (uint32_t seed : {1u, 2u}) {
+  halide::EmitOptions checked;
+  checked.checks = true;
+  const int first = form_of(GetParam().name);
+  for (uint32_t seed = 0; seed < rounds(); ++seed) {
     CostTable costs("");
     Tuner tuner = random_tuner(costs, seed);
-    CompileOptions tuned{static_cast<int>(seed), "native"};
+    CompileOptions tuned{1 + static_cast<int>(first + seed) % 2, "native"};
     tuned.tuner = &tuner;
-    loaded = LoadedRegion::make(*graph, tuned, {});
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    expect_equal((*loaded)->run_guarded(inputs, true), *want, "variants, guard page after");
-    expect_equal((*loaded)->run_guarded(inputs, false), *want, "variants, guard page before");
-    test::TestTeam threads(static_cast<int>(seed));
-    expect_equal((*loaded)->run(inputs, &threads), *want, "variants, threads");
+    expect_right(tuned, seed % 2 == 0 ? checked : halide::EmitOptions{}, "variants");
   }
-
-  test::TestTeam threads(2);
-  loaded = LoadedRegion::make(*graph, {2, "native", {}}, {});
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  expect_equal((*loaded)->run(inputs, &threads), *want, "two threads");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),

@@ -54,7 +54,7 @@ TEST_P(HalideCasesOnDevices, AgreeWithReference) {
   }
   const auto want = run_reference(*graph, inputs);
   ASSERT_TRUE(want) << want.error().message;
-  for (const Runner& runner : runners_) {
+  for (const Runner& runner : find_runners(GetParam().name)) {
     SCOPED_TRACE(describe(runner));
     if (wants_f64 && !device_features(runner.name).has_f64) continue;
     const auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, {}, runner.device, runner.kernels);

@@ -38,7 +38,7 @@ class OpenKernelsOnDevices : public testing::TestWithParam<Case> {
       EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "output " << i;
   }
 
-  const std::vector<Runner> runners_ = find_runners();
+  const std::vector<Runner> runners_ = find_runners(GetParam().name);
 };
 
 TEST_P(OpenKernelsOnDevices, AgreeWithReferenceAtAllSizes) {
