@@ -3,14 +3,14 @@ which it also prints; all numbers in build/bench/rewrite.json.
 
     build/venv/bin/python bench/rewrite.py [--seconds S] [--batches N ...] [--only MODEL ...] [--optimize speed|size]
 
-`--only bert_module bert_keras` writes the section "SavedModels of transformers, rewritten" in the same way, and `--optimize size` writes
-"SavedModels rewritten, for size".
+`--only bert_module bert_keras` writes the section "SavedModels of transformers, rewritten" in the same way, and
+`--optimize size --batches 1 --only resnet50 mobilenetv2 efficientnetb0` writes "SavedModels rewritten, for size".
 
 On two cores of an idle machine. Each model of `make models`, and each that transformer_classifiers.py makes, is rewritten for one thread
 and for two (`--threads`), without times from before. Then a new process, which imports nothing of ours, loads both, sets as many threads
 within operators and between them, and runs their signatures in turn, with the stored inputs, repeated to each batch where the batch is open.
 Times are medians, and those of a call from Python. Results that differ by more than 1e-3 of the largest are an error. The document is
-written with default options and these two only.
+written with these options only.
 """
 
 from __future__ import annotations
@@ -203,7 +203,8 @@ def main() -> None:
         measure_model(name, threads, arguments) for threads in THREADS for name in arguments.only
     ]
     (OUT / "rewrite.json").write_text(json.dumps(report, indent=1) + "\n")
-    titles = {TITLE: [], TRANSFORMERS_TITLE: ["--only", *TRANSFORMERS], SIZE_TITLE: ["--optimize", "size"]}
+    for_size = ["--optimize", "size", "--batches", "1", "--only", *CLASSIFIERS]
+    titles = {TITLE: [], TRANSFORMERS_TITLE: ["--only", *TRANSFORMERS], SIZE_TITLE: for_size}
     written = [title for title, options in titles.items() if arguments == parser.parse_args(options)]
     lines = section(report, written[0] if written else TITLE)
     print("\n".join(lines))

@@ -15,8 +15,10 @@ inline uint32_t rounds() {
   return text == nullptr ? 1 : static_cast<uint32_t>(std::max(std::atoi(text), 1));
 }
 
-/// Returns 0 for about half of all names and 1 for the others: a case of many is tried in one of two forms, by its
-/// name, and in both only with more rounds.
-inline int form_of(std::string_view name) { return static_cast<int>(std::hash<std::string_view>()(name) % 2); }
+/// Returns 0 for about half of all names and 1 for the others: a case of many is tried in one of two forms,
+/// by its name, and in both only with more rounds.
+inline int form_of(std::string_view name) {
+  return static_cast<int>(std::hash<std::string_view>()(name) % 2);
+}
 
 }  // namespace intarsia

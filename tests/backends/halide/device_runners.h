@@ -31,7 +31,8 @@ inline std::vector<Runner> find_runners() {
   return runners;
 }
 
-/// Returns what a case of many runs on: one of the forms of kernels that a device runs; with more rounds, all.
+/// Returns what a case of many runs on: one of the forms of kernels that a device runs; with more rounds,
+/// all.
 inline std::vector<Runner> find_runners(std::string_view case_name) {
   std::vector<Runner> runners = find_runners();
   const auto unused =

@@ -1,6 +1,6 @@
 // Kernels of the halide backend, of every kind, against the reference kernels, with sizes that nothing
-// divides evenly, between guard pages: once as in programs; once for a lower CPU, with threads; once with variants
-// chosen at random, with Halide's asserts and bounds checks. More rounds try more variants.
+// divides evenly, between guard pages: once as in programs; once for a lower CPU, with threads; once with
+// variants chosen at random, with Halide's asserts and bounds checks. More rounds try more variants.
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc

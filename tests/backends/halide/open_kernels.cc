@@ -1,6 +1,6 @@
 // Kernels whose sizes are known when they run, of every kind that has them, against the reference kernels:
-// with sizes of nothing, of one, of tiles and vectors and one off, between guard pages. Half of them are compiled
-// for one thread, half for two; with more rounds all for both.
+// with sizes of nothing, of one, of tiles and vectors and one off, between guard pages. Half of them are
+// compiled for one thread, half for two; with more rounds all for both.
 //
 // Covers: backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_kernel.cc
 // build_movement.cc build_pointwise.cc build_recurrence.cc build_reduction.cc build_resize.cc build_scan.cc
