@@ -176,9 +176,7 @@ def section(report: dict, title: str) -> list[str]:
         lines += [f"### {threads} thread{'s' if threads > 1 else ''}, rewritten", ""]
         lines += table("| model | batch | original, ms | rewritten, ms | ratio |", rows_of_times(of_threads))
     lines += ["### The rewriting", "", "Without times from before. Sizes: of all files.", ""]
-    header = (
-        "| model | threads | parts | nodes in them | seconds | MB before | MB after | MB of the program | after / before |"
-    )
+    header = "| model | threads | parts | nodes in them | seconds | MB before | MB after | MB of the program | after / before |"
     return lines + table(header, [row_of_rewrite(model) for model in models])
 
 

@@ -10,6 +10,7 @@
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/compile_region.h"
 #include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/half_floats.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
 
@@ -104,6 +105,11 @@ class HalideTarget : public Target {
 
  private:
   static Support supports_types(const Graph& canonical, const TargetDevice& device) {
+    const auto half = std::ranges::find_if(
+        canonical.values, [](const Value& value) { return is_half_float(value.type.dtype); });
+    if (kernel_device(device) != KernelDevice::cpu && half != canonical.values.end())
+      return Support::refused(
+          fmt::format("{}, which kernels for '{}' do not read", dtype_name(half->type.dtype), device.name));
     const bool lacks_f64 = !device.features.has_f64 && computes_in_f64(canonical);
     return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
                      : Support::supported();

@@ -114,6 +114,7 @@ void define_options(nb::module_& module) {
       .def_rw("stop_after", &CompileOptions::stop_after);
   define_choice(options, "fallback", "--fallback", &CompileOptions::fallback);
   define_choice(options, "math", "--math", &CompileOptions::math);
+  define_choice(options, "precision", "--precision", &CompileOptions::precision);
   define_choice(options, "optimize", "--optimize", &CompileOptions::optimize);
   define_choice(options, "tune", "--tune", &CompileOptions::tune);
   define_choice(options, "objective", "--objective", &CompileOptions::objective);

@@ -12,11 +12,11 @@
 #include "cli/usage/usage_error.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels", "--math",      "--tune",
-                             "--tune-seconds", "--tune-at",  "--cache",   "--plan",      "--signature",
-                             "--op-library",   "--also",     "--memory",  "--objective", "--stages",
-                             "--cut",          "--prefer",   "--optimize"};
+const char* const names[] = {"--devices",      "--backends", "--shape",    "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels",  "--math",      "--tune",
+                             "--tune-seconds", "--tune-at",  "--cache",    "--plan",      "--signature",
+                             "--op-library",   "--also",     "--memory",   "--objective", "--stages",
+                             "--cut",          "--prefer",   "--optimize", "--precision"};
 
 /// Adds an option whose values are the words of a choice.
 template <typename Choice>
@@ -104,6 +104,11 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->group(help_group::code);
   add_choice(command, "--math", options.math,
              "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
+      ->group(help_group::code);
+  add_choice(
+      command, "--precision", options.precision,
+      "bf16: products with constant weights round their factors to bf16 where that is faster (default: "
+      "f32)")
       ->group(help_group::code);
   add_choice(command, "--optimize", options.optimize,
              "size: no weights that are larger than the model's to be faster, and no plan without "

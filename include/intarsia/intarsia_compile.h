@@ -112,6 +112,10 @@ typedef struct intarsia_compile_request {
   /* Sizes of open symbols to be fastest at, before those that `shapes` lists: "batch=8", "batch=1,8,seq=77".
    * Plans are measured with the first of each. */
   intarsia_strings tune_at;
+  /* "f32": products of f32 are exact but for rounding; "bf16": those with constant weights may round their
+   * factors to bf16 where that is measured to be faster, and sum in f32. Inputs, outputs and what a model has
+   * in other types stay as they are. "bf16" is an error where the CPU lacks such products. NULL: "f32". */
+  const char* precision;
 } intarsia_compile_request;
 
 /* Compiles a model to a program, which is written whole or not at all. `report` (may be NULL) becomes the

@@ -22,6 +22,7 @@ inline namespace v1 {
 /// Choices of CompileOptions; intarsia_compile_request describes them, and detail::Words spells them.
 enum class Fallback { automatic, none };
 enum class Math { fast, exact };
+enum class Precision { f32, bf16 };
 enum class Optimize { speed, size };
 enum class Tune { fast, off, full };
 enum class Objective { latency, throughput };
@@ -33,6 +34,7 @@ struct CompileOptions {
       also, memory, cuts, tune_at;
   Fallback fallback = Fallback::automatic;
   Math math = Math::fast;
+  Precision precision = Precision::f32;
   Optimize optimize = Optimize::speed;
   Tune tune = Tune::fast;
   Objective objective = Objective::latency;
@@ -90,6 +92,10 @@ struct Words<Fallback> {
 template <>
 struct Words<Math> {
   static constexpr const char* list[] = {"fast", "exact"};
+};
+template <>
+struct Words<Precision> {
+  static constexpr const char* list[] = {"f32", "bf16"};
 };
 template <>
 struct Words<Optimize> {
@@ -183,6 +189,7 @@ class RequestHolder {
     if (options.prefer != Prefer::self_contained) request_.prefer = word_of(options.prefer);
     if (options.optimize != Optimize::speed) request_.optimize = word_of(options.optimize);
     request_.tune_at = tune_at_.get();
+    if (options.precision != Precision::f32) request_.precision = word_of(options.precision);
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();

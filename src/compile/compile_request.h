@@ -66,6 +66,7 @@ struct CompileRequest {
   int threads = 1;
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only
+  bool allows_bf16 = false;    // products of f32 may round their factors to bf16
   bool prefers_size = false;   // avoid larger weights for speed, and alternatives but those of `also`
   Tune tune = Tune::fast;
   double tune_seconds = 0;      // 0 for no limit

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/add_once.h"
 #include "base/cpu_level.h"
 #include "base/digest.h"
 #include "base/files/mapped_file.h"
@@ -240,6 +241,9 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
     program.arch = machine_arch();
     program.cpu = TRY(resolve_cpu_level(request.cpu));
     program.cpu_features = features_of_cpu_level(program.cpu);
+    for (const FunctionParts& function : functions)
+      for (const CompiledRegion& region : function.regions.regions)
+        for (const std::string& feature : region.cpu_features) add_once(program.cpu_features, feature);
   }
   return emitter.finish();
 }

@@ -25,8 +25,8 @@ Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& pla
 
 /// Returns the tolerance for the narrowest floats that the model computes in: backends keep more digits of
 /// some intermediate values.
-double tolerated_difference(const Graph& graph) {
-  double tolerated = 1e-3;
+double tolerated_difference(const Graph& graph, const CompileRequest& request) {
+  double tolerated = request.allows_bf16 ? 6e-2 : 1e-3;
   for (const Value& value : graph.values) {
     const DType dtype = value.type.dtype;
     if (!is_float(dtype) || dtype == DType::f32 || dtype == DType::f64) continue;
@@ -124,8 +124,9 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Pla
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
   // A failure here (a full disk) says nothing about a plan either. Files exist as briefly as possible.
   std::vector<TemporaryFile> files;
-  TimingOptions options{
-      .threads = request.threads, .rtol = tolerated_difference(problem.graph), .may_go_on = may_go_on};
+  TimingOptions options{.threads = request.threads,
+                        .rtol = tolerated_difference(problem.graph, request),
+                        .may_go_on = may_go_on};
   Trust most = Trust::none;
   for (size_t i = 0; i < plans.size(); ++i) {
     if (!compiled[i]) continue;
@@ -174,6 +175,7 @@ CostKey plan_conditions(const PlanningProblem& problem, const CompileRequest& re
                                 request.prefers_size ? ", for size" : "");
   conditions.threads = request.threads;
   conditions.precision = request.exact_math ? "exact" : "fast";
+  if (request.allows_bf16) conditions.precision += ", bf16";
   conditions.sizes = print_planned_sizes(problem.graph, "=", ",");
   return conditions;
 }

@@ -81,7 +81,7 @@ Result<std::string> judge_body(const RewrittenBody& body, const RewriteRequest& 
     const auto was = static_cast<double>(times->original), is = static_cast<double>(times->rewritten);
     if (!times->fault.empty())
       why = fmt::format("it would not run: {}", times->fault);
-    else if (!(times->difference <= tolerated_difference))
+    else if (!(times->difference <= tolerated_difference_of(request.compile)))
       why = fmt::format("results would differ by {:.2g} of the largest", times->difference);
     else if (is > was * slower && !by_hand)
       why = fmt::format("a run takes {:.3g} ms, and would take {:.3g} ms", was / 1e6, is / 1e6);

@@ -269,10 +269,10 @@ class BodyRewriter {
   }
 
   /// Returns why a part with these times stays in TensorFlow; empty if it does not.
-  static std::string why_not(const Result<TimesInTensorFlow>& times) {
+  std::string why_not(const Result<TimesInTensorFlow>& times) const {
     if (!times) return fmt::format("it cannot be timed in TensorFlow: {}", times.error().message);
     if (!times->fault.empty()) return fmt::format("it would not run: {}", times->fault);
-    if (!(times->difference <= tolerated_difference))
+    if (!(times->difference <= tolerated_difference_of(tools_.request)))
       return fmt::format("results would differ by {:.2g} of the largest", times->difference);
     const auto was = static_cast<double>(times->original), is = static_cast<double>(times->rewritten);
     if (is < was * worth_it) return {};

@@ -62,6 +62,9 @@ struct TensorFlowTimer {
 
 /// Largest difference between results of a model and of the rewritten one.
 inline constexpr double tolerated_difference = 1e-3;
+inline double tolerated_difference_of(const CompileRequest& compile) {
+  return compile.allows_bf16 ? 6e-2 : tolerated_difference;
+}
 
 /// Part of the model that a function of the program computes.
 struct ReplacedPart {

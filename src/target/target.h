@@ -40,6 +40,7 @@ struct CompileOptions {
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math =
       false;  // direct arithmetic only; if false, errors up to 1e-4 of the largest output are allowed
+  bool allows_bf16 = false;            // products of f32 may round their factors to bf16
   bool prefers_size = false;           // avoid all speedups that enlarge the program
   Tuner* tuner = nullptr;              // null: analytic choices
   std::string timed_on = "cpu";        // device whose times choose kernels
@@ -88,6 +89,8 @@ struct CompiledRegion {
   /// Parts beyond it, whose bytes depend on open sizes; for figures.
   std::vector<OpenWorkspace> open_workspace = {};
   int kernels = 0;  // number of kernels, for the report
+  /// Features of the CPU, by GCC's names, that the code needs besides those of CompileOptions::cpu.
+  std::vector<std::string> cpu_features = {};
   /// Notes on the kernels that a run reports to RunContext::trace, in that order; empty if unknown.
   std::vector<KernelNote> notes = {};
   std::vector<WeightGrowth> growths = {};  // growth by reason; empty if unknown or none

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include "backends/halide/core/half_floats.h"
 #include "backends/halide/runtime/load.h"
 #include "backends/reference/evaluate.h"
 #include "graph/parse_graph.h"
@@ -41,6 +42,13 @@ std::string compare_as(const TensorView& got, const TensorView& want, double rel
     if (!same) return fmt::format("element {} of {}: got {}, want {}", i, print_shape(got.shape), x, y);
   }
   return {};
+}
+
+Tensor widened(const TensorView& half) {
+  Tensor wide(DType::f32, half.shape);
+  std::ranges::transform(half.as<uint16_t>(), wide.as<float>().begin(),
+                         [&](uint16_t bits) { return halide::read_half_float(half.dtype, bits); });
+  return wide;
 }
 
 /// Loads the objects as a shared library from a temporary file, which is removed when this returns.
@@ -80,6 +88,13 @@ halide::Emitter& test_emitter() {
   return emitter;
 }
 
+Tensor narrowed(const Tensor& wide, DType dtype) {
+  Tensor half(dtype, wide.shape());
+  std::ranges::transform(wide.as<float>(), half.as<uint16_t>().begin(),
+                         [&](float number) { return halide::round_half_float(dtype, number); });
+  return half;
+}
+
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   Tensor tensor(dtype, shape);
   std::uniform_real_distribution<double> real(-2, 2);
@@ -91,6 +106,9 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
     case DType::f64:
       fill<double>(tensor, seed, real);
       break;
+    case DType::f16:
+    case DType::bf16:
+      return narrowed(random_tensor(DType::f32, shape, seed), dtype);
     case DType::i64:
       fill<int64_t>(tensor, seed, number);
       break;
@@ -131,8 +149,11 @@ Result<Graph> make_graph(std::string_view text) {
       value.constant = random_tensor(value.type.dtype, *value.type.fixed_shape(), 1000 + index(id));
     else
       inputs.push_back(id);
-    if (value.name.starts_with("w_small"))
-      for (float& element : value.constant->as<float>()) element /= 16;
+    if (!value.name.starts_with("w_small")) continue;
+    const bool is_half = halide::is_half_float(value.type.dtype);
+    if (is_half) value.constant = widened(value.constant->view());
+    for (float& element : value.constant->as<float>()) element /= 16;
+    if (is_half) value.constant = narrowed(*value.constant, value.type.dtype);
   }
   graph.inputs = inputs;
   TRY(infer_shapes(graph, {}));
@@ -292,6 +313,8 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
                        dtype_name(want.dtype), print_shape(want.shape));
   if (got.dtype == DType::f32) return compare_as<float>(got, want, relative, absolute);
   if (got.dtype == DType::f64) return compare_as<double>(got, want, relative, absolute);
+  if (halide::is_half_float(got.dtype))
+    return compare_as<float>(widened(got).view(), widened(want).view(), relative, absolute);
   return same_tensor(got, want) ? std::string() : "integers differ";
 }
 

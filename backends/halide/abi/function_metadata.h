@@ -2,11 +2,9 @@
 // Layouts and numbers are those of Halide's public runtime interface (HalideRuntime.h).
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "backends/halide/abi/halide_abi.h"
-#include "base/dtype.h"
 
 namespace intarsia::halide {
 
@@ -40,31 +38,5 @@ using FunctionCode = int (*)(void** arguments);
 
 inline constexpr std::string_view user_context_name = "__user_context";
 inline constexpr int32_t max_function_arguments = 64, max_function_dimensions = 256;  // of all arguments
-
-/// Returns the element type; nullopt for those that tensors do not have, as handles.
-inline std::optional<DType> dtype_of(const HalideType& type) {
-  constexpr uint8_t bfloat = 4;
-  struct Row {
-    uint8_t code, bits;
-    DType dtype;
-  };
-  constexpr Row rows[] = {{halide_signed, 8, DType::i8},
-                          {halide_signed, 16, DType::i16},
-                          {halide_signed, 32, DType::i32},
-                          {halide_signed, 64, DType::i64},
-                          {halide_unsigned, 1, DType::boolean},
-                          {halide_unsigned, 8, DType::u8},
-                          {halide_unsigned, 16, DType::u16},
-                          {halide_unsigned, 32, DType::u32},
-                          {halide_unsigned, 64, DType::u64},
-                          {halide_floating, 16, DType::f16},
-                          {halide_floating, 32, DType::f32},
-                          {halide_floating, 64, DType::f64},
-                          {bfloat, 16, DType::bf16}};
-  for (const Row& row : rows) {
-    if (row.code == type.code && row.bits == type.bits) return row.dtype;
-  }
-  return std::nullopt;
-}
 
 }  // namespace intarsia::halide

@@ -16,7 +16,7 @@ struct HalideDimension {
   uint32_t flags;
 };
 
-enum HalideTypeCode { halide_signed = 0, halide_unsigned = 1, halide_floating = 2 };
+enum HalideTypeCode { halide_signed = 0, halide_unsigned = 1, halide_floating = 2, halide_bfloat = 4 };
 
 struct HalideType {
   uint8_t code; /* a HalideTypeCode */

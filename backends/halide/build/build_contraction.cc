@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/convert.h"
 #include "backends/halide/build/schedule_contraction.h"
 #include "backends/halide/schedule/contraction_tile.h"
 
@@ -16,6 +17,7 @@ class ContractionBuilder {
       : b_(b),
         node_(b.anchor()),
         conv_(op_of(node_) == CoreOp::conv),
+        rounds_(b.kernel().contraction().schedule.rounds_to_bf16),
         out_sizes_(b.sizes(node_.outputs[0])) {}
 
   BuiltKernel build() {
@@ -26,7 +28,7 @@ class ContractionBuilder {
     RDom r(reduction_domain(), "r");
     acc(index) = zero;
     if (parts_.slices.slices == 1)
-      acc(index) += weight(r) * input(r);
+      acc(index) += product(r);
     else
       sum_slices(acc, index, zero, r);
     parts_.acc = acc;
@@ -39,6 +41,7 @@ class ContractionBuilder {
     size_t rank = out_sizes_.size();
     ContractionParts& p = parts_;
     p.threads = b_.kernel().threads;
+    p.dot = b_.kernel().contraction().packing.dot;
     const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
     const Dim channels = conv_ ? Dim(out_sizes_[1].number() / group) : out_sizes_.back();
@@ -48,13 +51,13 @@ class ContractionBuilder {
       kernel_.assign(rank - 2, 1);
       bool packed = b_.kernel().contraction().packing.panel > 0;
       for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2].number();
-      depth_ = packed ? weights[rank] : weights[1];
+      depth_ = packed ? weights[rank] * p.dot : weights[1];
     } else {
       p.batch_extents.assign(out_sizes_.begin(), out_sizes_.end() - 2);
       p.pixel_extents = {out_sizes_[rank - 2]};
       depth_ = b_.sizes(node_.inputs[0]).back();
     }
-    int bytes = b_.type(node_.outputs[0]).bytes();
+    const int bytes = rounds_ ? 2 : b_.type(node_.inputs[0]).bytes();
     p.tile = b_.kernel().contraction().schedule.tile;
     p.threads_share_rows = b_.kernel().contraction().schedule.threads_share_rows;
     p.group = group;
@@ -89,7 +92,7 @@ class ContractionBuilder {
     sliced.push_back(parts_.slice);
     Func sum("slice_sum"), sums("slice_sums");
     sum(sliced) = zero;
-    sum(sliced) += weight(r) * input(r);
+    sum(sliced) += product(r);
     sums(sliced) = sum(sliced);
     const RDom all(0, as_int(parts_.slices.slices), "all");
     Exprs at = to_exprs(index);
@@ -99,22 +102,35 @@ class ContractionBuilder {
     parts_.slice_sums = sums;
   }
 
-  /// Returns the reduction's domain: channels innermost, then the taps from the last axis to the first.
+  /// Returns a product of the reduction, in the dtype of the sums.
+  Expr product(const RDom& r) {
+    const Halide::Type type = b_.type(node_.outputs[0]);
+    return Halide::cast(type, weight(r)) * Halide::cast(type, input(r));
+  }
+
+  /// Returns the reduction's domain: channels innermost, the neighbors of a dot product apart, then the taps
+  /// from the last axis to the first.
   Halide::Region reduction_domain() const {
     const int64_t slices = parts_.slices.slices;
-    Halide::Region region{{0, slices == 1 ? b_.size(depth_) : as_int(depth_.number() / slices)}};
+    Halide::Region region;
+    if (has_dots()) region.push_back({0, as_int(parts_.dot)});
+    const bool in_parts = slices > 1 || has_dots();
+    region.push_back({0, in_parts ? as_int(depth_.number() / slices / parts_.dot) : b_.size(depth_)});
     for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
     return region;
   }
 
+  bool has_dots() const { return parts_.dot > 1; }
+
   /// Returns the input channel, within the group of channels, of a step of the reduction.
   Expr depth_at(const RDom& r) const {
+    if (has_dots()) return r[1] * as_int(parts_.dot) + r[0];
     if (parts_.slices.slices == 1) return r[0];
     return parts_.slice * as_int(depth_.number() / parts_.slices.slices) + r[0];
   }
 
   Expr tap(const RDom& r, size_t axis) const {
-    return r[as_int(static_cast<int64_t>(kernel_.size() - axis))];
+    return r[as_int(static_cast<int64_t>(kernel_.size() - axis + (has_dots() ? 1 : 0)))];
   }
 
   Expr weight(const RDom& r) {
@@ -123,8 +139,9 @@ class ContractionBuilder {
       const bool in_one = parts_.lanes_apart;
       Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), in_one ? Expr(0) : panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
-      at.push_back(depth_at(r));
-      at.push_back(in_one ? channel() : Expr(parts_.ci));
+      at.push_back(has_dots() ? Expr(r[1]) : depth_at(r));
+      const Expr lane = in_one ? channel() : Expr(parts_.ci);
+      at.push_back(has_dots() ? lane * as_int(parts_.dot) + r[0] : lane);
       return from.at(at);
     }
     if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
@@ -203,15 +220,31 @@ class ContractionBuilder {
   }
 
   Expr input(const RDom& r) {
+    if (!conv_ && rounds_) return rounded_matrix(r);
     if (!conv_) return matrix_element(0, {parts_.pixels[0], depth_at(r)});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
     Exprs at{parts_.batch[0], parts_.group == 1 ? depth_at(r) : parts_.g * b_.size(depth_) + depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
-    StagedInput staged = conv_input(b_, node_, kernel_);
+    const auto type = rounds_ ? std::optional(Halide::BFloat(16)) : std::nullopt;
+    StagedInput staged = conv_input(b_, node_, kernel_, type);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
     return staged.at(at);
+  }
+
+  /// Copies rows of the first matrix as bf16, and reads the copy.
+  Expr rounded_matrix(const RDom& r) {
+    Func stage("stage");
+    const Var k("c");
+    std::vector<Var> index{k, parts_.pixels[0]};
+    index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
+    stage(index) = convert(Halide::BFloat(16), matrix_element(0, {parts_.pixels[0], k}));
+    parts_.stage = stage;
+    parts_.stage_vars = index;
+    Exprs use = to_exprs(index);
+    use[0] = depth_at(r);
+    return stage(use);
   }
 
   /// Returns the index of element (batch, channel, pixels) in the logical output.
@@ -265,6 +298,7 @@ class ContractionBuilder {
   KernelBuilder& b_;
   const Node& node_;
   bool conv_;
+  bool rounds_;  // whether factors are rounded to bf16
   SymbolicShape out_sizes_;
   Shape kernel_;
   Dim depth_ = 1;

@@ -146,8 +146,10 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   weight_at.push_back(0);
   weight_at.push_back(d.vars[1]);
   d.acc = Func("acc");
-  d.acc(index) = Halide::Internal::make_zero(b.type(node.outputs[0]));
-  d.acc(index) += b.operand(node.inputs[1]).at(weight_at) * d.stage.at(at);
+  const Halide::Type type = b.type(node.outputs[0]);
+  d.acc(index) = Halide::Internal::make_zero(type);
+  d.acc(index) +=
+      Halide::cast(type, b.operand(node.inputs[1]).at(weight_at)) * Halide::cast(type, d.stage.at(at));
   d.out = Func("out");
   d.out(b.output_vars(d.vars)) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
   DepthwiseSchedule(b, d, shape, element_count(kernel)).apply();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/halide/abi/element_types.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -70,34 +72,9 @@ BuiltKernel build_by_schedule(KernelBuilder& builder) {
 }  // namespace
 
 Halide::Type expr_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return Halide::Float(32);
-    case DType::f64:
-      return Halide::Float(64);
-    case DType::i64:
-      return Halide::Int(64);
-    case DType::u64:
-      return Halide::UInt(64);
-    case DType::i32:
-      return Halide::Int(32);
-    case DType::u32:
-      return Halide::UInt(32);
-    case DType::i16:
-      return Halide::Int(16);
-    case DType::u16:
-      return Halide::UInt(16);
-    case DType::i8:
-      return Halide::Int(8);
-    case DType::u8:
-      return Halide::UInt(8);
-    case DType::boolean:
-      return Halide::Bool();
-    default:
-      break;
-  }
-  INTARSIA_CHECK(false);  // canonicalization refuses all other types
-  return {};
+  const ElementType* type = find_element_type(dtype);
+  INTARSIA_CHECK(type != nullptr);  // canonicalization refuses all other types
+  return Halide::Type(static_cast<halide_type_code_t>(type->code), type->bits, 1);
 }
 
 Halide::Type storage_type(DType dtype) {

@@ -28,6 +28,7 @@ static_assert(sizeof(HalideType) == sizeof(halide_type_t));
 static_assert(int{halide_signed} == int{halide_type_int});
 static_assert(int{halide_unsigned} == int{halide_type_uint});
 static_assert(int{halide_floating} == int{halide_type_float});
+static_assert(int{halide_bfloat} == int{halide_type_bfloat});
 
 SAME_FIELD(HalideBuffer, halide_buffer_t, device);
 SAME_FIELD(HalideBuffer, halide_buffer_t, device_interface);

@@ -41,23 +41,57 @@ Expr float_to_integer(Type to, const Expr& x) {
   return cast(to, saturated(to, Halide::Int(32), x));  // selects are as wide as what is compared
 }
 
-Expr float_to_float(Type to, const Expr& x) {
-  // Numbers that are not less round to infinity.
-  const double limit = to.bits() < x.type().bits() ? std::ldexp(1.0, 128) - std::ldexp(1.0, 103)
-                                                   : std::numeric_limits<double>::infinity();
-  const Expr infinity = make_const(to, std::numeric_limits<double>::infinity());
-  const Expr zero = make_const(x.type(), 0);
-  return select(Halide::abs(x) < make_const(x.type(), limit), cast(to, x), x > zero, infinity, x < zero,
-                -infinity, make_const(to, std::numeric_limits<double>::quiet_NaN()));
+/// Returns the least number that a float type rounds to infinity: half a unit above its largest one.
+double overflow_of(Type type) {
+  if (type.is_bfloat()) return std::ldexp(1.0, 128) - std::ldexp(1.0, 119);
+  if (type.bits() == 16) return 65520;
+  return type.bits() == 32 ? std::ldexp(1.0, 128) - std::ldexp(1.0, 103)
+                           : std::numeric_limits<double>::infinity();
 }
+
+/// Rounds an f64 to an f32 whose last bit is set unless the f32 is exact: rounding it again to fewer bits
+/// gives what rounding the f64 gives (Boldo, Melquiond 2008).
+Expr round_to_odd(const Expr& x) {
+  const Expr near = cast(Halide::Float(32), x);
+  const Expr bits = Halide::reinterpret(Halide::Int(32), near);
+  const Expr error = x - cast(Halide::Float(64), near);
+  const Expr beyond = select((error > 0) == (x > 0), bits + 1, bits - 1);
+  const Expr is_kept = error == 0 || (bits & 1) == 1;
+  return Halide::reinterpret(Halide::Float(32), select(is_kept, bits, beyond));
+}
+
+Expr float_to_float(Type to, const Expr& x) {
+  const Type from = x.type();
+  const double limit = to.bits() < from.bits() ? overflow_of(to) : std::numeric_limits<double>::infinity();
+  const Expr rounded = cast(to, to.bits() == 16 && from.bits() == 64 ? round_to_odd(x) : x);
+  const Expr infinity = make_const(to, std::numeric_limits<double>::infinity());
+  const Expr zero = make_const(from, 0);
+  return select(Halide::abs(x) < make_const(from, limit), rounded, x > zero, infinity, x < zero, -infinity,
+                make_const(to, std::numeric_limits<double>::quiet_NaN()));
+}
+
+/// Widens an f16. LLVM may assume that what a cast widens is a finite number, so that others are made of
+/// their bits.
+Expr widened_f16(const Expr& x) {
+  const Expr bits = cast(Halide::UInt(32), Halide::reinterpret(Halide::UInt(16), x));
+  const Expr infinity_or_nan = (bits & 0x8000) << 16 | 0x7f800000 | (bits & 0x3ff) << 13;
+  return select((bits & 0x7c00) == 0x7c00, Halide::reinterpret(Halide::Float(32), infinity_or_nan),
+                cast(Halide::Float(32), x));
+}
+
+bool is_real(Type type) { return type.is_float() || type.is_bfloat(); }
+bool is_half_float(Type type) { return is_real(type) && type.bits() == 16; }
 
 }  // namespace
 
 Expr convert(Type to, const Expr& x) {
   const Type from = x.type();
   if (to == from) return x;
+  if (is_half_float(from)) return convert(to, from.is_bfloat() ? cast(Halide::Float(32), x) : widened_f16(x));
+  if (is_half_float(to) && !is_real(from))
+    return convert(to, cast(Halide::Float(from.bits() > 16 ? 64 : 32), x));
   if (to.is_bool()) return x != Halide::Internal::make_zero(from);
-  if (from.is_float() && to.is_float()) return float_to_float(to, x);
+  if (from.is_float() && is_real(to)) return float_to_float(to, x);
   if (from.is_float()) return float_to_integer(to, x);
   return cast(to, x);
 }

@@ -6,7 +6,8 @@
 namespace intarsia::halide {
 
 /// Converts as the reference kernels do: floats beyond the range of an integer saturate, NaN becomes 0,
-/// integers wrap, anything to bool is a comparison with zero. The caller makes the result strict.
+/// integers wrap, anything to bool is a comparison with zero, and what is rounded to a float of 16 bits is
+/// rounded once, from f64 too. The caller makes the result strict.
 Halide::Expr convert(Halide::Type to, const Halide::Expr& x);
 
 }  // namespace intarsia::halide

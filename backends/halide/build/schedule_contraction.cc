@@ -34,7 +34,12 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
     order.insert(order.begin() + 3, steps);
     acc.update().unroll(step);
   }
-  acc.update().reorder(order);
+  if (p.dot > 1) {
+    std::ranges::rotate(order.begin(), order.begin() + 2, order.begin() + 3);
+    acc.update().atomic().reorder(order).vectorize(p.reduction[0]);
+  } else {
+    acc.update().reorder(order);
+  }
   vectorize_lanes(acc.update(), p);
   acc.update().unroll(x);
 }

@@ -31,7 +31,8 @@ struct ContractionParts {
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
-  RDom reduction;
+  RDom reduction;   // with dot products, neighbors along the depth first, apart from the rest of it
+  int64_t dot = 1;  // neighbors along the depth whose products one instruction sums
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels
@@ -51,9 +52,11 @@ struct StagedInput {
   std::vector<Var> vars;
   std::function<Expr(const Exprs& at)> at;
 };
-/// Returns the tensor itself, or a copy with the padding (and the zeros of a dilated input) in it. With
-/// Mapping::tile_per_item there is never a copy: the zeros of the padding are selected where they are read.
-StagedInput conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+/// Returns the tensor itself, or a copy with the padding (and the zeros of a dilated input) in it; a copy if
+/// it is to have a type of its own. With Mapping::tile_per_item there is never a copy: the zeros of the
+/// padding are selected where they are read.
+StagedInput conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel,
+                       std::optional<Halide::Type> type = {});
 /// Returns the tensor itself, never a copy: elements outside of the tensor are handled by a condition that
 /// Halide hoists out of the loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "backends/halide/build/convert.h"
 #include "backends/halide/build/schedule_contraction.h"
 
 namespace intarsia::halide {
@@ -91,11 +92,12 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
           }};
 }
 
-StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
+StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel,
+                       std::optional<Halide::Type> type) {
   const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel);
   const std::function<Expr(const Exprs&)> from = b.operand(node.inputs[0]).at;
   const bool is_tensor = has_dense_pixels(b, node.inputs[0]) && std::ranges::all_of(paddings, is_plain);
-  if (is_tensor || b.mapping() == Mapping::tile_per_item)
+  if ((is_tensor && !type) || b.mapping() == Mapping::tile_per_item)
     return {Func(), {}, [from, paddings](const Exprs& index) {
               return padded(from, shifted(index, paddings), paddings);
             }};
@@ -106,7 +108,8 @@ StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) 
   vars.push_back(n);
   Exprs at{n, c};
   at.insert(at.end(), axes.begin(), axes.end());
-  stage(vars) = padded(from, shifted(at, paddings), paddings);
+  const Expr element = padded(from, shifted(at, paddings), paddings);
+  stage(vars) = type ? convert(*type, element) : element;
   return {stage, vars, [stage, count = kernel.size()](const Exprs& index) {
             Exprs use{index[1]};
             for (size_t i = count; i-- > 0;) use.push_back(index[i + 2]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/halide/abi/element_types.h"
 #include "backends/halide/canonicalize/canonicalize_rules.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
@@ -10,15 +11,25 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr std::array families{elementwise_rules, movement_rules,  indexing_rules, window_rules,
-                              contraction_rules, reduction_rules, resize_rules,   recurrent_rules};
+struct Family {
+  std::span<const RuleEntry> (*rules)();
+  Numbers numbers = Numbers::computed;
+};
+constexpr auto families = std::to_array<Family>({{elementwise_rules},
+                                                 {movement_rules, Numbers::moved},
+                                                 {indexing_rules, Numbers::moved},
+                                                 {window_rules},
+                                                 {contraction_rules},
+                                                 {reduction_rules},
+                                                 {resize_rules},
+                                                 {recurrent_rules, Numbers::prepared}});
 
-Rewriter::Rule find_rule(const Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
-  for (auto family : families)
-    for (const RuleEntry& entry : family())
-      if (entry.op == node.op) return entry.rule;
-  return nullptr;
+FoundRule find_rule(const Node& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx") return {};
+  for (const Family& family : families)
+    for (const RuleEntry& entry : family.rules())
+      if (entry.op == node.op) return {entry.rule, family.numbers};
+  return {};
 }
 
 bool are_known(const ValueType& type) {
@@ -31,7 +42,7 @@ constexpr size_t max_rank = 12;
 
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
   const ValueType& type = graph.value(id).type;
-  if (type.opaque || !is_supported_dtype(type.dtype))
+  if (type.opaque || find_element_type(type.dtype) == nullptr)
     return fail("{} on {} is not supported", node.op, print_type(type));
   if (!are_known(type)) return fail("{} on {}: sizes must be known", node.op, print_type(type));
   if (type.shape->size() > max_rank)
@@ -190,8 +201,8 @@ Result<Graph> canonicalize(const Graph& region, std::vector<SizeRequirement>* re
 
 std::vector<std::string_view> canonicalized_operators() {
   std::vector<std::string_view> names;
-  for (auto family : families)
-    for (const RuleEntry& entry : family()) names.push_back(entry.op);
+  for (const Family& family : families)
+    for (const RuleEntry& entry : family.rules()) names.push_back(entry.op);
   std::ranges::sort(names);
   return names;
 }

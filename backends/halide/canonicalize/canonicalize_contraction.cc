@@ -1,12 +1,13 @@
 // Convolutions and matrix products. A core Conv has (input, weights [M, C/group, taps...]) and explicit
-// geometry; a core MatMul has matrices in the last two axes of both inputs. Biases become an Add, which fuses
-// back.
+// geometry; a core MatMul has matrices in the last two axes of both inputs. Inputs of 16 bits stay as they
+// are, as their products are summed in f32. Biases become an Add, which fuses back.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/core/half_floats.h"
 #include "base/einsum_equation.h"
 #include "graph/shape_rules.h"
 
@@ -21,8 +22,8 @@ Status add_bias(Rewriter& r, ValueId out) {
 
 Status conv(Rewriter& r) {
   TRY(require_floats(r));
-  const SymbolicShape in = r.sizes(r.in(0)), out = r.out_sizes();
-  const Shape weights = r.shape(r.in(1));
+  const SymbolicShape in = r.sizes(r.stored_in(0)), out = r.out_sizes();
+  const Shape weights = r.shape(r.stored_in(1));
   int64_t group = r.attributes().get_int("group", 1);
   if (in.size() < 3 || in.size() > 5 || weights.size() != in.size())
     return fail("Conv on rank {} is not supported", in.size());
@@ -31,18 +32,19 @@ Status conv(Rewriter& r) {
   WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, out));
   const ConvAttributes attributes{group, window.strides, window.dilations, window.pads,
                                   std::vector<int64_t>(in.size() - 2, 1)};
-  return add_bias(r, r.emit(CoreOp::conv, {r.in(0), r.in(1)}, r.out_dtype(), out, attributes));
+  return add_bias(r, r.emit(CoreOp::conv, {r.stored_in(0), r.stored_in(1)}, r.out_dtype(), out, attributes));
 }
 
 /// Turns [C, M/group, taps] of a transposed convolution into [M, C/group, flipped taps] of the convolution
 /// that it equals.
+template <typename T>
 Tensor turn_weights(const Tensor& weights, int64_t group) {
   Shape from = weights.shape();
   int64_t channels = from[0] / group, outputs = from[1], taps = element_count(from) / (from[0] * from[1]);
   Shape to = from;
   to[0] = outputs * group, to[1] = channels;
   Tensor turned(weights.dtype(), to);
-  auto source = weights.as<float>(), target = turned.as<float>();
+  auto source = weights.as<T>(), target = turned.as<T>();
   for (int64_t g = 0; g < group; ++g)
     for (int64_t m = 0; m < outputs; ++m)
       for (int64_t c = 0; c < channels; ++c)
@@ -54,12 +56,12 @@ Tensor turn_weights(const Tensor& weights, int64_t group) {
 
 /// Rewrites a transposed convolution as one with input dilation: zeros between the input's elements.
 Status conv_transpose(Rewriter& r) {
-  const SymbolicShape in = r.sizes(r.in(0)), out = r.out_sizes();
-  const Shape weights = r.shape(r.in(1));
+  const SymbolicShape in = r.sizes(r.stored_in(0)), out = r.out_sizes();
+  const Shape weights = r.shape(r.stored_in(1));
   int64_t group = r.attributes().get_int("group", 1);
-  const Tensor* constant = r.constant(r.in(1));
-  if (!constant || constant->dtype() != DType::f32)
-    return fail("ConvTranspose is supported only with weights that are an f32 constant");
+  const Tensor* constant = r.constant(r.stored_in(1));
+  if (!constant || compute_dtype(constant->dtype()) != DType::f32)
+    return fail("ConvTranspose is supported only with weights that are a constant of f32, f16 or bf16");
   if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || weights[0] % group ||
       in[1] != weights[0])
     return fail("ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
@@ -84,9 +86,11 @@ Status conv_transpose(Rewriter& r) {
     }
     pads[i] = reach - (mode == "VALID" ? Dim(0) : begin);
   }
-  ValueId turned = r.add_constant(turn_weights(*constant, group));
+  const bool is_half = is_half_float(constant->dtype());
+  ValueId turned = r.add_constant(is_half ? turn_weights<uint16_t>(*constant, group)
+                                          : turn_weights<float>(*constant, group));
   const ConvAttributes attributes{group, ones, dilations, pads, input_dilations};
-  return add_bias(r, r.emit(CoreOp::conv, {r.in(0), turned}, r.out_dtype(), out, attributes));
+  return add_bias(r, r.emit(CoreOp::conv, {r.stored_in(0), turned}, r.out_dtype(), out, attributes));
 }
 
 ValueId swap_last(Rewriter& r, ValueId matrix) {
@@ -104,7 +108,7 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
                           .value_or(SymbolicShape{});
   out.push_back(left[left.size() - 2]);
   out.push_back(right.back());
-  return r.emit(CoreOp::matmul, {a, b}, r.dtype(a), out);
+  return r.emit(CoreOp::matmul, {a, b}, compute_dtype(r.dtype(a)), out);
 }
 
 /// Makes one matrix of a batch of open size that is multiplied by the same matrix, which a kernel then reads
@@ -119,7 +123,7 @@ ValueId join_rows(Rewriter& r, ValueId a, ValueId b) {
 
 Status matmul(Rewriter& r) {
   TRY(require_floats(r));
-  ValueId a = r.in(0), b = r.in(1);
+  ValueId a = r.stored_in(0), b = r.stored_in(1);
   if (r.rank(a) < 1 || r.rank(b) < 1) return fail("MatMul of a scalar");
   if (r.rank(a) == 1) a = r.reshape(a, {1, r.sizes(a)[0]});
   if (r.rank(b) == 1) b = r.reshape(b, {r.sizes(b)[0], 1});
@@ -131,7 +135,7 @@ Status matmul(Rewriter& r) {
 
 Status gemm(Rewriter& r) {
   TRY(require_floats(r));
-  ValueId a = r.in(0), b = r.in(1);
+  ValueId a = r.stored_in(0), b = r.stored_in(1);
   if (r.rank(a) != 2 || r.rank(b) != 2) return fail("Gemm on ranks {} and {}", r.rank(a), r.rank(b));
   if (r.attributes().get_int("transA", 0)) a = swap_last(r, a);
   if (r.attributes().get_int("transB", 0)) b = swap_last(r, b);
@@ -204,7 +208,7 @@ Status check_labels(Rewriter& r, const EinsumEquation& equation) {
     std::set<int> seen;
     for (size_t axis = 0; axis < equation.terms[i].size(); ++axis) {
       const int label = equation.terms[i][axis];
-      const Dim& size = r.sizes(r.in(i))[axis];
+      const Dim& size = r.sizes(r.stored_in(i))[axis];
       if (!seen.insert(label).second) return fail("Einsum of a diagonal");
       if (!provably_equal(sizes.try_emplace(label, size).first->second, size))
         return fail("Einsum of axes of sizes {} and {}", sizes.at(label).print(), size.print());
@@ -218,15 +222,16 @@ Status check_labels(Rewriter& r, const EinsumEquation& equation) {
 Status einsum(Rewriter& r) {
   TRY(require_floats(r));
   std::vector<size_t> ranks;
-  for (size_t i = 0; i < r.node().inputs.size(); ++i) ranks.push_back(static_cast<size_t>(r.rank(r.in(i))));
+  for (size_t i = 0; i < r.node().inputs.size(); ++i)
+    ranks.push_back(static_cast<size_t>(r.rank(r.stored_in(i))));
   EinsumEquation equation = TRY(parse_einsum(r.attributes().get_string("equation", ""), ranks));
   TRY(check_labels(r, equation));
   if (ranks.size() == 1 && ranks[0] == equation.result.size()) {
-    r.set_output(0, order_axes(r, r.in(0), equation.terms[0], equation.result));
+    r.set_output(0, order_axes(r, r.stored_in(0), equation.terms[0], equation.result));
     return {};
   }
   if (ranks.size() != 2) return fail("Einsum of {} inputs, or with a sum of one", ranks.size());
-  ValueId a = r.in(0), b = r.in(1);
+  ValueId a = r.stored_in(0), b = r.stored_in(1);
   EinsumLabels of_a = equation.terms[0], of_b = equation.terms[1];
   const auto is_of_b_alone = [&](int label) { return has_label(of_b, label) && !has_label(of_a, label); };
   if (std::ranges::any_of(equation.result, is_of_b_alone) && !has_label(of_b, equation.result.back())) {

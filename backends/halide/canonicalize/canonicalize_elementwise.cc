@@ -98,7 +98,7 @@ Status pow(Rewriter& r) {
 }
 
 Status cast(Rewriter& r) {
-  return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_sizes()));
+  return no_complaint(r, r.emit(CoreOp::cast, {r.stored_in(0)}, r.stored_out_dtype(), r.out_sizes()));
 }
 
 /// Rewrites Sum, Mean, Max and Min of any number of inputs.
@@ -129,7 +129,7 @@ Status clip(Rewriter& r) {
   return no_complaint(r, out);
 }
 
-Status identity(Rewriter& r) { return no_complaint(r, r.in(0)); }
+Status identity(Rewriter& r) { return no_complaint(r, r.stored_in(0)); }
 
 /// Rewrites Dropout, for inference only: the values pass, the mask is all true.
 Status dropout(Rewriter& r) {

@@ -19,7 +19,7 @@ std::span<const RuleEntry> recurrent_rules();
 /// Maximum number of elements in a tensor: kernels index with 32 bits.
 constexpr int64_t max_elements = int64_t{1} << 30;
 
-/// Fails unless the first input is f32 or f64.
+/// Fails unless the first input is f16, bf16, f32 or f64.
 Status require_floats(Rewriter& rewriter);
 
 /// Emits a core Slice: elements start, start + step, ... of each axis, as many as `sizes` say.

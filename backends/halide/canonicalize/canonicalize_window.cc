@@ -4,12 +4,13 @@
 #include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/core/half_floats.h"
 
 namespace intarsia::halide {
 
 Status require_floats(Rewriter& rewriter) {
-  const DType dtype = rewriter.dtype(rewriter.in(0));
-  if (dtype == DType::f32 || dtype == DType::f64) return {};
+  const DType dtype = rewriter.dtype(rewriter.stored_in(0));
+  if (compute_dtype(dtype) == DType::f32 || dtype == DType::f64) return {};
   return fail("{} on {} is not supported", rewriter.node().op, dtype_name(dtype));
 }
 

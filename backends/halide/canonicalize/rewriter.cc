@@ -5,11 +5,14 @@
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/half_floats.h"
 #include "graph/element_rules.h"
 #include "graph/shape_rules.h"
 
 namespace intarsia::halide {
 namespace {
+
+constexpr int64_t max_widened_elements = 1 << 16;
 
 template <typename T>
 std::vector<int64_t> to_ints(const Tensor& tensor) {
@@ -39,7 +42,34 @@ const Tensor* Rewriter::constant(ValueId value) const {
   return constant ? &*constant : nullptr;
 }
 
-DType Rewriter::out_dtype(size_t i) const { return source_.value(node_->outputs[i]).type.dtype; }
+ValueId Rewriter::in(size_t i) const {
+  const auto wide = widened_.find(stored_in(i));
+  return wide == widened_.end() ? stored_in(i) : wide->second;
+}
+
+void Rewriter::widen_inputs() {
+  widened_.clear();
+  if (numbers_ == Numbers::moved) return;
+  for (size_t i = 0; i < node_->inputs.size(); ++i)
+    if (has_input(i) && is_half_float(dtype(stored_in(i))) && !widened_.contains(stored_in(i)))
+      widened_[stored_in(i)] = widened(stored_in(i));
+}
+
+ValueId Rewriter::widened(ValueId half) {
+  const Tensor* tensor = constant(half);
+  // What is small may be a parameter, which rules read; what is large stays small in the program.
+  const bool is_small = tensor != nullptr && element_count(tensor->shape()) <= max_widened_elements;
+  if (tensor == nullptr || (!is_small && numbers_ != Numbers::prepared))
+    return emit(CoreOp::cast, {half}, DType::f32, sizes(half));
+  Tensor wide(DType::f32, tensor->shape());
+  std::ranges::transform(tensor->as<uint16_t>(), wide.as<float>().begin(),
+                         [&](uint16_t bits) { return read_half_float(tensor->dtype(), bits); });
+  return add_constant(std::move(wide));
+}
+
+DType Rewriter::out_dtype(size_t i) const {
+  return numbers_ == Numbers::moved ? stored_out_dtype(i) : compute_dtype(stored_out_dtype(i));
+}
 const SymbolicShape& Rewriter::out_sizes(size_t i) const { return sizes_of(source_, node_->outputs[i]); }
 
 Shape Rewriter::numbers(const SymbolicShape& sizes) const {
@@ -53,7 +83,7 @@ Result<std::vector<int64_t>> Rewriter::ints(std::string_view attribute, size_t i
                                             std::vector<int64_t> otherwise) const {
   if (!attribute.empty() && attributes().has(attribute)) return attributes().get_ints(attribute, otherwise);
   if (!has_input(input)) return otherwise;
-  const Tensor* tensor = constant(in(input));
+  const Tensor* tensor = constant(stored_in(input));
   if (!tensor) return fail("halide: {} with input {} not known at compile time", node_->op, input);
   if (tensor->dtype() == DType::i64) return to_ints<int64_t>(*tensor);
   if (tensor->dtype() == DType::i32) return to_ints<int32_t>(*tensor);
@@ -61,7 +91,7 @@ Result<std::vector<int64_t>> Rewriter::ints(std::string_view attribute, size_t i
 }
 
 Result<SymbolicShape> Rewriter::size_input(std::string_view attribute, size_t input) const {
-  const bool is_given = has_input(input) && !constant(in(input));
+  const bool is_given = has_input(input) && !constant(stored_in(input));
   const auto elements = is_given ? source_.value(node_->inputs[input]).type.elements : std::nullopt;
   if (!elements || !std::ranges::all_of(*elements, &Dim::is_known))
     return to_symbolic(TRY(ints(attribute, input, {})));
@@ -74,7 +104,7 @@ Result<double> Rewriter::scalar(std::string_view attribute, size_t input, double
     if (auto* number = std::get_if<int64_t>(value)) return static_cast<double>(*number);
   }
   if (!has_input(input)) return otherwise;
-  const Tensor* tensor = constant(in(input));
+  const Tensor* tensor = constant(stored_in(input));
   if (!tensor) return fail("halide: {} with input {} not known at compile time", node_->op, input);
   std::optional<double> number = read_scalar(*tensor);
   if (!number) return fail("halide: {} wants a number as input {}", node_->op, input);
@@ -160,6 +190,10 @@ ValueId Rewriter::add_scalar(double number, DType dtype) {
     case DType::boolean:
       fill<uint8_t>(tensor, number);
       break;
+    case DType::f16:
+    case DType::bf16:
+      tensor.as<uint16_t>()[0] = round_half_float(dtype, static_cast<float>(number));
+      break;
     default:
       INTARSIA_CHECK(false);  // check_values refuses all other types
   }
@@ -191,7 +225,12 @@ Status Rewriter::require(const Dim& nonnegative, std::string why) {
   return {};
 }
 
-void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
+void Rewriter::set_output(size_t i, ValueId value) {
+  const DType stored = stored_out_dtype(i);
+  if (is_half_float(stored) && dtype(value) != stored)
+    value = emit(CoreOp::cast, {value}, stored, sizes(value));
+  mapped_[index(node_->outputs[i])] = value;
+}
 
 /// Makes every output of the region one that an operator produces in its own memory, and that is listed once:
 /// an input, a constant, a view or a second name of a value is copied.
@@ -221,7 +260,7 @@ bool Rewriter::rewrite_elements() {
   return true;
 }
 
-Result<Graph> Rewriter::rewrite(Rule (*find_rule)(const Node& node)) {
+Result<Graph> Rewriter::rewrite(FoundRule (*find_rule)(const Node& node)) {
   for (size_t i = 0; i < source_.values.size(); ++i)
     if (source_.values[i].constant && mapped_[i] == no_value)
       mapped_[i] = graph_.add_constant(source_.values[i].name, *source_.values[i].constant);
@@ -229,8 +268,10 @@ Result<Graph> Rewriter::rewrite(Rule (*find_rule)(const Node& node)) {
   for (const Node& node : source_.nodes) {
     node_ = &node;
     if (is_open && rewrite_elements()) continue;
-    Rule rule = find_rule(node);
+    const auto [rule, numbers] = find_rule(node);
+    numbers_ = numbers;
     if (!rule) return fail("halide: no kernel for {}", node.op);
+    widen_inputs();
     const Status rewritten = rule(*this);
     if (needs_numbers_) return fail("halide: {} on open sizes is not supported", node.op);
     TRY(rewritten);

@@ -2,6 +2,7 @@
 // the other.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -11,9 +12,24 @@
 
 namespace intarsia::halide {
 
+/// What rules do with the numbers that they get: move them, compute with them, or also write constants in
+/// another form.
+enum class Numbers { moved, computed, prepared };
+
+class Rewriter;
+
+/// Rule of a node; null if it has none.
+struct FoundRule {
+  Status (*rule)(Rewriter& rewriter) = nullptr;
+  Numbers numbers = Numbers::computed;
+};
+
 /// View of a node for its rewrite rule, which emits new nodes through it. Values named here are values of the
 /// new graph, whose sizes are known: numbers, or expressions over open sizes. Core operators take parameters
 /// (axes, pads, ...) as attributes and only data as inputs.
+///
+/// Floats of 16 bits are for memory: a rule that computes gets its inputs as f32 and sets f32 outputs, each
+/// of which is then rounded.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source);
@@ -22,14 +38,19 @@ class Rewriter {
   const Attributes& attributes() const { return node_->attributes; }
   int version() const { return node_->version; }
   bool has_input(size_t i) const { return intarsia::has_input(*node_, i); }
-  ValueId in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
+  /// Returns an input: for rules that compute as numbers of compute_dtype().
+  ValueId in(size_t i) const;
+  /// Returns an input with the dtype that the node has.
+  ValueId stored_in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
   DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
   const SymbolicShape& sizes(ValueId value) const { return sizes_of(graph_, value); }
   /// Returns the sizes of a value as numbers. If one is open, the node is refused: its rule is for numbers.
   Shape shape(ValueId value) const { return numbers(sizes(value)); }
   int64_t rank(ValueId value) const { return static_cast<int64_t>(graph_.value(value).type.shape->size()); }
   const Tensor* constant(ValueId value) const;
+  /// Returns the dtype of an output: for rules that compute the compute_dtype() of the node's.
   DType out_dtype(size_t i = 0) const;
+  DType stored_out_dtype(size_t i = 0) const { return source_.value(node_->outputs[i]).type.dtype; }
   const SymbolicShape& out_sizes(size_t i = 0) const;
   Shape out_shape(size_t i = 0) const { return numbers(out_sizes(i)); }
 
@@ -64,6 +85,7 @@ class Rewriter {
   /// Returns a per-channel vector as [C,1,1...] so that it broadcasts along axis 1 of a tensor of this rank.
   ValueId channel_vector(ValueId vector, int64_t rank);
 
+  /// Sets an output, rounded to the node's dtype if that is a float of 16 bits.
   void set_output(size_t i, ValueId value);
 
   /// Fails unless a value broadcasts to these sizes, which stay as they are.
@@ -75,10 +97,14 @@ class Rewriter {
   /// Rewrites every node by the rule that `find_rule` returns; fails with the reason of the first that cannot
   /// be rewritten.
   using Rule = Status (*)(Rewriter& rewriter);
-  Result<Graph> rewrite(Rule (*find_rule)(const Node& node));
+  Result<Graph> rewrite(FoundRule (*find_rule)(const Node& node));
 
  private:
   void close_outputs();
+  /// Widens the node's inputs of 16 bits, before its rule refers to any value.
+  void widen_inputs();
+  /// Returns the numbers of a value of 16 bits as f32.
+  ValueId widened(ValueId half);
   /// Rewrites a node whose output's elements follow from sizes that a run tells; returns false for others.
   bool rewrite_elements();
   Shape numbers(const SymbolicShape& sizes) const;
@@ -86,7 +112,9 @@ class Rewriter {
   const Graph& source_;
   Graph graph_;
   const Node* node_ = nullptr;
-  std::vector<ValueId> mapped_;  // source value -> new value
+  Numbers numbers_ = Numbers::computed;  // what the node's rule does
+  std::map<ValueId, ValueId> widened_;   // the node's inputs of 16 bits, as f32
+  std::vector<ValueId> mapped_;          // source value -> new value
   std::vector<SizeRequirement> requirements_;
   size_t names_ = 0;
   const std::set<std::string> told_;    // open sizes that a run can tell

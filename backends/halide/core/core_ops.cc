@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "backends/halide/core/half_floats.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -171,6 +173,9 @@ std::optional<double> read_scalar(const Tensor& tensor) {
       return first<float>(tensor);
     case DType::f64:
       return first<double>(tensor);
+    case DType::f16:
+    case DType::bf16:
+      return read_half_float(tensor.dtype(), tensor.as<uint16_t>()[0]);
     case DType::i64:
       return first<int64_t>(tensor);
     case DType::u64:
@@ -199,25 +204,6 @@ bool all_are(const std::vector<int64_t>& numbers, int64_t wanted) {
 
 bool all_are(const SymbolicShape& sizes, int64_t wanted) {
   return std::ranges::all_of(sizes, [&](const Dim& size) { return size == wanted; });
-}
-
-bool is_supported_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-    case DType::f64:
-    case DType::i64:
-    case DType::u64:
-    case DType::i32:
-    case DType::u32:
-    case DType::i16:
-    case DType::u16:
-    case DType::i8:
-    case DType::u8:
-    case DType::boolean:
-      return true;
-    default:
-      return false;
-  }
 }
 
 int64_t evaluate(const Dim& size, const std::map<std::string, Dim>& open_sizes) {

@@ -173,14 +173,12 @@ inline int64_t typical(const Dim& size) {
 }
 Shape typical_shape(const SymbolicShape& sizes);
 
-/// Returns the number in a tensor of one element, if its dtype is bool, an integer, f32 or f64.
+/// Returns the number in a tensor of one element, if its dtype is bool, an integer, f16, bf16, f32
+/// or f64.
 std::optional<double> read_scalar(const Tensor& tensor);
 
 /// Checks whether all numbers are `wanted`: strides, dilations, pads that do nothing.
 bool all_are(const std::vector<int64_t>& numbers, int64_t wanted);
 bool all_are(const SymbolicShape& sizes, int64_t wanted);
-
-/// Returns true for the dtypes that kernels compute with.
-bool is_supported_dtype(DType dtype);
 
 }  // namespace intarsia::halide

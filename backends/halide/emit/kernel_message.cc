@@ -150,14 +150,15 @@ struct DetailsEncoder {
   void operator()(const std::monostate&) const {}
   void operator()(const ContractionDetails& details) const {
     const auto& [weights, schedule, packing] = details;
-    const auto& [algorithm, tile, threads_share_rows] = schedule;
-    const auto& [panel, panels] = packing;
+    const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16] = schedule;
+    const auto& [panel, panels, dot] = packing;
     msg::ContractionT contraction;
     contraction.weights = to_number(weights);
     contraction.algorithm = static_cast<uint8_t>(algorithm);
     contraction.tile = encode(tile);
     contraction.threads_share_rows = threads_share_rows;
-    contraction.panel = panel, contraction.panels = panels;
+    contraction.rounds_to_bf16 = rounds_to_bf16;
+    contraction.panel = panel, contraction.panels = panels, contraction.dot = dot;
     to.contraction = to_unique(std::move(contraction));
   }
   void operator()(const RecurrenceDetails& details) const {
@@ -179,8 +180,9 @@ KernelDetails decode_details(const msg::KernelT& from) {
   if (from.contraction) {
     const msg::ContractionT& of = *from.contraction;
     const auto algorithm = static_cast<ContractionSchedule::Algorithm>(of.algorithm);
-    return ContractionDetails{
-        to_place(of.weights), {algorithm, decode(*of.tile), of.threads_share_rows}, {of.panel, of.panels}};
+    return ContractionDetails{to_place(of.weights),
+                              {algorithm, decode(*of.tile), of.threads_share_rows, of.rounds_to_bf16},
+                              {of.panel, of.panels, of.dot}};
   }
   if (from.recurrence) return RecurrenceDetails{decode(*from.recurrence)};
   if (!from.attention) return {};
@@ -198,6 +200,7 @@ msg::KernelT encode(const Kernel& kernel) {
   to.level = isa.level;
   to.device = static_cast<uint8_t>(isa.device);
   to.l2_bytes = isa.l2_bytes;
+  to.has_dot_products = isa.has_dot_products;
   for (const Value& value : body.values) to.values.push_back(to_unique(encode(value)));
   for (const Node& node : body.nodes) to.nodes.push_back(to_unique(encode(node)));
   to.inputs = to_numbers(body.inputs);
@@ -217,6 +220,7 @@ Result<Kernel> decode(const msg::KernelT& from) {
   kernel.form = static_cast<Form>(from.form);
   kernel.isa = TRY(make_isa(from.level, static_cast<KernelDevice>(from.device)));
   kernel.isa.l2_bytes = from.l2_bytes;
+  kernel.isa.has_dot_products = from.has_dot_products;
   for (const auto& value : from.values) decode(*value, kernel.body);
   for (const auto& node : from.nodes) decode(*node, kernel.body);
   check_canonical(kernel.body);

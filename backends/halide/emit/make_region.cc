@@ -8,6 +8,7 @@
 #include "backends/halide/emit/encode_open_plan.h"
 #include "backends/halide/emit/encode_plan.h"
 #include "backends/halide/emit/glue_object.h"
+#include "base/cpu_level.h"
 
 namespace intarsia::halide {
 
@@ -38,6 +39,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   region.workspace_bytes = memory.workspace_bytes;
   for (const auto& [why, bytes] : memory.growths)
     if (bytes > 0) region.growths.push_back({why, bytes});
+  if (std::ranges::any_of(calls, [](const Call& call) { return uses_dot_products(call.kernel); }))
+    region.cpu_features = dot_product_features();
   std::set<std::string> seen;
   for (const EmittedKernel& kernel : kernels)
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "backends/halide/abi/element_types.h"
 #include "backends/halide/abi/function_plan_generated.h"
 #include "backends/halide/emit/glue_object.h"
 #include "backends/halide/functions/generate_objects.h"

@@ -1,45 +1,59 @@
 #include "backends/halide/memory/pack_weights.h"
 
+#include "backends/halide/core/half_floats.h"
 #include "backends/halide/schedule/winograd.h"
 
 namespace intarsia::halide {
 namespace {
 
-template <typename T>
+/// Returns an element in the type of packed weights: the same, or an f32 rounded to bf16.
+template <typename To, typename From>
+To packed_element(From element) {
+  if constexpr (std::is_same_v<To, From>)
+    return element;
+  else
+    return round_half_float(DType::bf16, element);
+}
+
+template <typename T, typename To>
 struct Packer {
   const T* from;
   Shape strides;  // strides of (output channel, input channel, taps...)
-  T* to;
-  int64_t panels, panel, channels;  // channels: outputs of a group
+  To* to;
+  int64_t panels, panel, channels, dot;  // channels: outputs of a group
 
-  /// Packs a group. Taps run in row-major order outside of input channels, lanes innermost.
+  /// Packs a group. Taps run in row-major order outside of input channels, lanes innermost, but for `dot`
+  /// neighboring input channels.
   void pack(const Shape& taps, int64_t group, int64_t depth) {
     int64_t tap_count = element_count(taps);
     for (int64_t p = 0; p < panels; ++p)
       for (int64_t tap = 0; tap < tap_count; ++tap) {
         int64_t offset = 0, rest = tap;
         for (size_t i = taps.size(); i-- > 0; rest /= taps[i]) offset += rest % taps[i] * strides[i + 2];
-        for (int64_t c = 0; c < depth; ++c)
-          for (int64_t lane = 0; lane < panel; ++lane, ++to) {
-            int64_t m = p * panel + lane;
-            if (m < channels) *to = from[(group * channels + m) * strides[0] + c * strides[1] + offset];
-          }
+        for (int64_t c = 0; c < depth; c += dot)
+          for (int64_t lane = 0; lane < panel; ++lane)
+            for (int64_t d = 0; d < dot; ++d, ++to) {
+              int64_t m = p * panel + lane;
+              if (m >= channels) continue;
+              *to = packed_element<To>(
+                  from[(group * channels + m) * strides[0] + (c + d) * strides[1] + offset]);
+            }
       }
   }
 };
 
-template <typename T>
+template <typename T, typename To = T>
 void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
-             Tensor& out) {
+             const Packing& packing, Tensor& out) {
   const Shape& packed = out.shape();
   const T* from = static_cast<const T*>(tensor.data()) + storage.offset.number();
-  Packer<T> packer{from, {}, static_cast<T*>(out.data()), packed[1], packed.back(), 0};
+  Packer<T, To> packer{from, {}, static_cast<To*>(out.data()), packing.panels, packing.panel, 0, packing.dot};
   const Shape strides = fixed_sizes(storage.strides);
   if (op_of(node) == CoreOp::matmul) {
     size_t rank = shape.size();
     packer.strides = {strides[rank - 1], strides[rank - 2]};
     packer.channels = shape[rank - 1];
-    packer.pack({}, 0, packed[2]);
+    packer.pack({}, 0, shape[rank - 2]);
     return;
   }
   packer.strides = strides;
@@ -66,18 +80,28 @@ Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& s
 }  // namespace
 
 Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
-                    const Shape& packed, ContractionSchedule::Algorithm algorithm) {
-  Tensor out(tensor.dtype(), packed);
+                    const Shape& packed, const ContractionDetails& details) {
+  const auto& [weights, schedule, packing] = details;
+  const ContractionSchedule::Algorithm algorithm = schedule.algorithm;
+  Tensor out(schedule.rounds_to_bf16 ? DType::bf16 : tensor.dtype(), packed);
   if (is_winograd(algorithm)) {
     const Tensor transformed = winograd_weights(gather_dense(tensor, storage, shape), winograd_of(algorithm));
     const Storage dense{storage.root, 0, to_symbolic(row_major_strides(transformed.shape()))};
-    pack_as<float>(transformed, dense, transformed.shape(), node, out);
+    pack_as<float>(transformed, dense, transformed.shape(), node, packing, out);
     return out;
   }
-  if (tensor.dtype() == DType::f64)
-    pack_as<double>(tensor, storage, shape, node, out);
+  if (schedule.rounds_to_bf16) {
+    pack_as<float, uint16_t>(tensor, storage, shape, node, packing, out);
+    return out;
+  }
+  const int bits = dtype_bits(tensor.dtype());
+  INTARSIA_CHECK(bits == 16 || bits == 32 || bits == 64);
+  if (bits == 16)
+    pack_as<uint16_t>(tensor, storage, shape, node, packing, out);
+  else if (bits == 32)
+    pack_as<uint32_t>(tensor, storage, shape, node, packing, out);
   else
-    pack_as<float>(tensor, storage, shape, node, out);
+    pack_as<uint64_t>(tensor, storage, shape, node, packing, out);
   return out;
 }
 

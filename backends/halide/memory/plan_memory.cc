@@ -93,16 +93,19 @@ class Planner {
 
   /// Returns the number of the constant that has the packed weights; `value` is input `i` of the kernel.
   size_t packed_weights(const Kernel& kernel, size_t i, ValueId value) {
-    const ContractionSchedule::Algorithm algorithm = kernel.contraction().schedule.algorithm;
-    const auto key = std::tuple{value, kernel.contraction().packing.panel, algorithm};
+    const auto& [weights, schedule, packing] = kernel.contraction();
+    const auto key =
+        std::tuple{value, packing.panel, kernel.inputs[i].dtype, packing.dot, schedule.algorithm};
     const auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
     if (!made) return at->second;
     const Shape shape = *graph_.value(value).type.fixed_shape();
-    plan_.constants.push_back(
-        pack_weights(*graph_.value(root(value)).constant, layouts_.storage[index(value)], shape,
-                     kernel.body.node(kernel.anchor), fixed_sizes(kernel.inputs[i].shape), algorithm));
+    plan_.constants.push_back(pack_weights(
+        *graph_.value(root(value)).constant, layouts_.storage[index(value)], shape,
+        kernel.body.node(kernel.anchor), fixed_sizes(kernel.inputs[i].shape), kernel.contraction()));
     const uint64_t dense = static_cast<uint64_t>(element_count(shape)) * element_bytes(value);
-    plan_.growths[is_winograd(algorithm) ? "winograd" : "padding"] += plan_.constants.back().bytes() - dense;
+    const uint64_t bytes = plan_.constants.back().bytes();
+    if (bytes > dense)
+      plan_.growths[is_winograd(schedule.algorithm) ? "winograd" : "padding"] += bytes - dense;
     return at->second;
   }
 
@@ -124,7 +127,7 @@ class Planner {
   const std::vector<Call>& calls_;
   std::map<ValueId, Place> fixed_;  // places of roots
   std::map<ValueId, size_t> constants_;
-  std::map<std::tuple<ValueId, int64_t, ContractionSchedule::Algorithm>, size_t> packed_;
+  std::map<std::tuple<ValueId, int64_t, DType, int64_t, ContractionSchedule::Algorithm>, size_t> packed_;
   MemoryPlan plan_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/halide/abi/element_types.h"
 #include "backends/halide/abi/function_metadata.h"
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
@@ -16,33 +17,6 @@ namespace intarsia::halide {
 namespace {
 
 using Bytes = __int128;
-
-}  // namespace
-
-std::optional<HalideType> halide_type(DType dtype) {
-  auto bits = static_cast<uint8_t>(dtype_bits(dtype));
-  switch (dtype) {
-    case DType::f32:
-    case DType::f64:
-      return HalideType{halide_floating, bits, 1};
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64:
-      return HalideType{halide_signed, bits, 1};
-    case DType::u8:
-    case DType::u16:
-    case DType::u32:
-    case DType::u64:
-      return HalideType{halide_unsigned, bits, 1};
-    case DType::boolean:
-      return HalideType{halide_unsigned, 8, 1};
-    default:
-      return std::nullopt;
-  }
-}
-
-namespace {
 
 /// Kernel, and its arguments as its code sees them.
 struct LoadedKernel {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/halide/abi/argument_buffers.h"
+#include "backends/halide/abi/element_types.h"
 #include "backends/halide/abi/function_plan_generated.h"
 #include "backends/halide/runtime/kernel_runtime.h"
 #include "backends/halide/runtime/plan_parts.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/halide/abi/element_types.h"
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/open_plan_generated.h"
 #include "backends/halide/runtime/open_region.h"

@@ -1,10 +1,6 @@
 // What the loaders of regions' plans share.
 #pragma once
 
-#include <optional>
-
-#include "backends/halide/abi/halide_abi.h"
-#include "base/dtype.h"
 #include "base/result.h"
 
 namespace intarsia::halide {
@@ -15,8 +11,5 @@ constexpr uint32_t max_symbol_bytes = 256;
 constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
 
 inline tl::unexpected<Error> damaged_plan() { return fail("halide: the region's plan is damaged"); }
-
-/// Returns the type of a buffer; nullopt if kernels do not compute with the dtype.
-std::optional<HalideType> halide_type(DType dtype);
 
 }  // namespace intarsia::halide

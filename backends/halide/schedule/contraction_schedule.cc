@@ -83,14 +83,21 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
   return small;
 }
 
+/// Checks whether dot products of bf16 can compute the products of f32.
+bool allows_rounding(const Graph& body, const Node& anchor, const ContractionSizes& sizes, const Isa& isa) {
+  const auto is_f32 = [&](ValueId value) { return body.value(value).type.dtype == DType::f32; };
+  return isa.has_dot_products && sizes.depth % 2 == 0 && is_f32(anchor.inputs[0]) &&
+         is_f32(anchor.inputs[1]) && is_f32(anchor.outputs[0]);
+}
+
 }  // namespace
 
 std::string print_schedule(const ContractionSchedule& schedule) {
   constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
                                    "winograd_4x4"};
-  const auto& [algorithm, tile, threads_share_rows] = schedule;
-  return fmt::format("{} {}, threads by {}", names[static_cast<size_t>(algorithm)], print_tile(tile),
-                     threads_share_rows ? "rows" : "panels");
+  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16] = schedule;
+  return fmt::format("{} {}, threads by {}{}", names[static_cast<size_t>(algorithm)], print_tile(tile),
+                     threads_share_rows ? "rows" : "panels", rounds_to_bf16 ? ", factors as bf16" : "");
 }
 
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
@@ -113,7 +120,9 @@ ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
 }
 
 bool allows_winograd(const Graph& body, const Node& anchor) {
-  if (op_of(anchor) != CoreOp::conv || body.value(anchor.outputs[0]).type.dtype != DType::f32) return false;
+  if (op_of(anchor) != CoreOp::conv) return false;
+  for (const ValueId value : {anchor.inputs[0], anchor.inputs[1], anchor.outputs[0]})
+    if (body.value(value).type.dtype != DType::f32) return false;
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const ConvAttributes conv = attributes_of<ConvAttributes>(anchor);
   return sizes.kernel == Shape{3, 3} && conv.group == 1 && all_are(conv.strides, 1) &&
@@ -123,17 +132,23 @@ bool allows_winograd(const Graph& body, const Node& anchor) {
 std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
                                                        const ScheduleSpace& space) {
   const ContractionSizes sizes = contraction_sizes(body, anchor);
-  const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
+  const auto bytes_of = [&](ValueId value) { return dtype_bits(body.value(value).type.dtype) / 8; };
+  const PixelRow row = pixel_row(sizes, bytes_of(anchor.inputs[0]), isa, space.threads);
   const std::vector<ContractionTile> tiles =
-      rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, isa, space.threads));
+      rank_contraction_tiles(isa, bytes_of(anchor.outputs[0]), sizes.channels, row);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
     return depthwise_schedules(anchor, tiles[0], space.max_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
+  if (space.allows_bf16 && allows_rounding(body, anchor, sizes, isa) && space.constant_weights) {
+    std::vector<ContractionSchedule> exact = direct;
+    for (ContractionSchedule& schedule : direct) schedule.rounds_to_bf16 = true;
+    direct.insert(direct.end(), exact.begin(), exact.end());
+  }
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
-  const bool winograd_first =
-      !winograd.empty() && winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);
+  const bool winograd_first = !winograd.empty() && !direct[0].rounds_to_bf16 &&
+                              winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);
   std::vector<ContractionSchedule>& first = winograd_first ? winograd : direct;
   std::vector<ContractionSchedule>& second = winograd_first ? direct : winograd;
   first.insert(first.end(), second.begin(), second.end());

@@ -21,6 +21,7 @@ struct ContractionSchedule {
   ContractionTile tile;
   bool threads_share_rows =
       true;  // threads take blocks of rows; false (not depthwise): they take panels of all rows
+  bool rounds_to_bf16 = false;  // factors of f32 are rounded to bf16, for dot products
   bool operator==(const ContractionSchedule&) const = default;
 };
 
@@ -43,6 +44,7 @@ bool allows_winograd(const Graph& body, const Node& anchor);
 struct ScheduleSpace {
   bool constant_weights = false;  // weights are known at compile time and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
+  bool allows_bf16 = false;       // factors of f32 may be rounded to bf16
   size_t max_tiles = 1;           // limit for each algorithm
   int threads = 1;
 };

@@ -73,7 +73,8 @@ std::string print_contraction(const Kernel& kernel) {
   const std::string of_tile =
       tile.panel * tile.pixels > 1 ? fmt::format(", tile {}x{}", tile.pixels, tile.panel) : "";
   const char* threads = schedule.threads_share_rows ? ", threads by rows" : ", threads by panels";
-  return fmt::format("{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], of_tile,
+  return fmt::format("{}{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], of_tile,
+                     packing.dot > 1 ? fmt::format(", dot products of {}", packing.dot) : "",
                      packing.panel > 0 ? ", packed weights" : "", kernel.threads > 1 ? threads : "");
 }
 

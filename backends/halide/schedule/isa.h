@@ -20,6 +20,7 @@ struct Isa {
   KernelDevice device = KernelDevice::cpu;
   int group_items = 1;                  // work items of a group
   int64_t l2_bytes = typical_l2_bytes;  // L2 cache of a core
+  bool has_dot_products = false;        // has the instructions of dot_product_features()
 
   bool is_offloaded() const { return device != KernelDevice::cpu; }
   /// Returns true if the work items of a group run side by side, so that neighbors should read and write

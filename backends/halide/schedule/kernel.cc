@@ -155,11 +155,12 @@ const char* device_text(KernelDevice device) {
 }
 
 std::string isa_text(const Isa& isa) {
-  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes] = isa;
-  return fmt::format("{} with {} vectors of {} bytes{}{}{}", level, registers, vector_bytes,
+  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes, has_dots] = isa;
+  return fmt::format("{} with {} vectors of {} bytes{}{}{}{}", level, registers, vector_bytes,
                      device_text(device),
                      group_items == 1 ? "" : fmt::format(" in groups of {}", group_items),
-                     l2_bytes == typical_l2_bytes ? "" : fmt::format(", {} bytes of L2", l2_bytes));
+                     l2_bytes == typical_l2_bytes ? "" : fmt::format(", {} bytes of L2", l2_bytes),
+                     has_dots ? ", dot products" : "");
 }
 
 std::string place_text(const std::optional<size_t>& input) {
@@ -170,9 +171,9 @@ struct DetailsText {
   std::string operator()(const std::monostate&) const { return ""; }
   std::string operator()(const ContractionDetails& details) const {
     const auto& [weights, schedule, packing] = details;
-    const auto& [panel, panels] = packing;
-    return fmt::format("schedule {}, weights {} in {} panels of {}\n", print_schedule(schedule),
-                       place_text(weights), panels, panel);
+    const auto& [panel, panels, dot] = packing;
+    return fmt::format("schedule {}, weights {} in {} panels of {}{}\n", print_schedule(schedule),
+                       place_text(weights), panels, panel, dot == 1 ? "" : fmt::format(" by {}", dot));
   }
   std::string operator()(const RecurrenceDetails& details) const {
     const auto& [tile] = details;
@@ -271,6 +272,11 @@ void name_symbols(Call& call, const TypicalSizes& typical) {
 }
 
 }  // namespace
+
+bool uses_dot_products(const Kernel& kernel) {
+  const auto* contraction = std::get_if<ContractionDetails>(&kernel.details);
+  return contraction != nullptr && contraction->packing.dot > 1;
+}
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
                                int threads, const TypicalSizes& typical) {

@@ -15,11 +15,12 @@
 
 namespace intarsia::halide {
 
-/// Layout of the packed weights of a contraction: [group][panel][taps...][channel][lane]; transformed by
-/// Winograd's algorithm, the taps are its points.
+/// Layout of the packed weights of a contraction: [group][panel][taps...][channel / dot][lane][dot], whose
+/// last two are one axis; transformed by Winograd's algorithm, the taps are its points.
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0 if not packed
   int64_t panels = 0;  // panels of a group
+  int64_t dot = 1;     // neighboring input channels whose products one instruction sums
   bool operator==(const Packing&) const = default;
 };
 
@@ -92,6 +93,9 @@ struct Kernel {
     return *typed;
   }
 };
+
+/// Checks whether code for a kernel has instructions of dot_product_features().
+bool uses_dot_products(const Kernel& kernel);
 
 /// Returns the name of a kernel's open size.
 inline std::string symbol_name(size_t number) { return fmt::format("s{}", number); }

@@ -24,6 +24,15 @@ bool is_depthwise(Algorithm algorithm) {
   return algorithm == Algorithm::depthwise || algorithm == Algorithm::depthwise_in_place;
 }
 
+/// Returns how many neighboring input channels one instruction multiplies and sums.
+int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const ContractionSizes& sizes) {
+  const Node& anchor = kernel.body.node(kernel.anchor);
+  const auto is_bf16 = [&](ValueId value) { return kernel.body.value(value).type.dtype == DType::bf16; };
+  const bool are_bf16 = schedule.rounds_to_bf16 || (is_bf16(anchor.inputs[0]) && is_bf16(anchor.inputs[1]));
+  const bool fits = schedule.algorithm == Algorithm::direct && sizes.depth % 2 == 0;
+  return are_bf16 && fits && kernel.isa.has_dot_products ? 2 : 1;
+}
+
 /// Returns the kernel with its weights in panels as wide as the register tile, or in one if panels would
 /// overlap, or if the items of a group, side by side, read neighboring channels.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
@@ -39,16 +48,19 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
     packing = {panel, sizes.channels / panel};
   else
     packing = {sizes.channels, 1};
+  packing.dot = dot_of(kernel, schedule, sizes);
   Shape packed{depthwise ? 1 : sizes.group, packing.panels};
   if (is_winograd(schedule.algorithm))
     packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
   else
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
-  packed.insert(packed.end(), {sizes.depth, packing.panel});
+  packed.insert(packed.end(), {sizes.depth / packing.dot, packing.panel * packing.dot});
   Argument& weights = kernel.inputs[*weights_input];
+  ValueType& type = kernel.body.value(kernel.body.inputs[*weights_input]).type;
+  if (schedule.rounds_to_bf16) weights.dtype = type.dtype = DType::bf16;
   weights.shape = to_symbolic(packed);
   weights.strides = row_major_strides(weights.shape);
-  kernel.body.value(kernel.body.inputs[*weights_input]).type.shape = weights.shape;
+  type.shape = weights.shape;
   return kernel;
 }
 
@@ -64,7 +76,8 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
   };
   if (kernel.form == Form::contraction) {
     const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
-    const ScheduleSpace space{kernel.weights().has_value(), direct_only, most, kernel.threads};
+    const ScheduleSpace space{kernel.weights().has_value(), direct_only, options.allows_bf16, most,
+                              kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
       variants.push_back(with_schedule(kernel, schedule));
@@ -129,7 +142,7 @@ Kernel with_open_sizes(const Kernel& chosen, Kernel open) {
   open.details = chosen.details;
   if (const std::optional<size_t> weights = chosen.weights()) {
     open.inputs[*weights] = chosen.inputs[*weights];
-    open.body.value(open.body.inputs[*weights]).type.shape = open.inputs[*weights].shape;
+    open.body.value(open.body.inputs[*weights]).type = chosen.body.value(chosen.body.inputs[*weights]).type;
   }
   const bool has_open_channels =
       open.form == Form::contraction && op_of(open.body.node(open.anchor)) == CoreOp::matmul &&

@@ -104,6 +104,7 @@ class CompileOptions:
     cpu: str
     threads: int
     math: str
+    precision: str
     optimize: str
     tune: str
     tune_seconds: float

@@ -90,6 +90,7 @@ def bench(
     cpu: str = "",
     kernels: Paths = (),
     math: Literal["fast", "exact"] | None = None,
+    precision: Literal["f32", "bf16"] | None = None,
     optimize: Literal["speed", "size"] | None = None,
     tune: Literal["off", "fast", "full"] | None = None,
     tune_seconds: float | None = None,

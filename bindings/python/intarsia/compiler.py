@@ -119,6 +119,7 @@ def compile(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    precision: Literal["f32", "bf16"] = "f32",
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -158,6 +159,8 @@ def compile(
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
+    precision: "bf16" lets products of f32 with constant weights round their factors to bf16 where that is faster,
+        with errors of about 1e-2 of the largest output; an error where the CPU lacks such products.
     optimize: "size": no weights larger than the model's for the sake of speed, and no plan without frameworks
         in addition to one with them; the report's `size` says what the bytes are for.
     tune: "off": choose kernels by a formula; "fast" or "full": by measuring few or many variants, and what a
@@ -201,6 +204,7 @@ def explain(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    precision: Literal["f32", "bf16"] = "f32",
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -235,6 +239,7 @@ def explain_html(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    precision: Literal["f32", "bf16"] = "f32",
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -269,6 +274,7 @@ def annotate(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    precision: Literal["f32", "bf16"] = "f32",
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -324,6 +330,7 @@ def rewrite(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    precision: Literal["f32", "bf16"] = "f32",
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -397,6 +404,7 @@ def check(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    precision: Literal["f32", "bf16"] = "f32",
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,

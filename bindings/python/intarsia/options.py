@@ -20,6 +20,7 @@ _PLAIN = {
     "math",
     "objective",
     "optimize",
+    "precision",
     "prefer",
     "stop_after",
     "strip_names",

@@ -32,6 +32,7 @@ FLAGS = {
     "op_libraries": "--op-library",
     "pins": "--pin",
     "plan": "--plan",
+    "precision": "--precision",
     "prefer": "--prefer",
     "print_after": "--print-after",
     "replace": "--replace",

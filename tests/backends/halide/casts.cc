@@ -11,14 +11,16 @@
 #include <limits>
 #include <random>
 
+#include "backends/halide/core/half_floats.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/rounds.h"
 
 namespace intarsia::test {
 namespace {
 
-constexpr auto dtypes = std::to_array({DType::f32, DType::f64, DType::i8, DType::u8, DType::i16, DType::u16,
-                                       DType::i32, DType::u32, DType::i64, DType::u64, DType::boolean});
+constexpr auto dtypes =
+    std::to_array({DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i16,
+                   DType::u16, DType::i32, DType::u32, DType::i64, DType::u64, DType::boolean});
 constexpr int64_t count = 203;  // covers vectors of every length, and a tail
 
 /// Returns limits of the integers, their neighbors, and numbers that are rounded twice on the way to f32.
@@ -31,6 +33,11 @@ std::vector<double> edges() {
                           static_cast<double>(std::nextafter(static_cast<float>(limit), 0.0F)), limit * 1.5})
       numbers.insert(numbers.end(), {number, -number});
   }
+  // Middles of two numbers of 16 bits, and numbers next to them that f32 does not have.
+  for (double middle : {1 + std::ldexp(1.0, -11), 1 + std::ldexp(3.0, -11), 1 + std::ldexp(1.0, -8), 65520.0,
+                        std::ldexp(1.0, 128) - std::ldexp(1.0, 119), std::ldexp(1.5, -24)})
+    for (double number : {middle, std::nextafter(middle, 0.0), std::nextafter(middle, 1e300)})
+      numbers.insert(numbers.end(), {number, -number});
   for (double number : {std::numeric_limits<double>::infinity(), std::ldexp(1.0, 128),
                         std::ldexp(1.0, 128) - std::ldexp(1.0, 103),
                         std::nextafter(std::ldexp(1.0, 128) - std::ldexp(1.0, 103), 0.0)})
@@ -87,6 +94,10 @@ std::string difference(const Tensor& got, const Tensor& want) {
       continue;
     if (want.dtype() == DType::f64 && std::isnan(got.as<double>()[i]) && std::isnan(want.as<double>()[i]))
       continue;
+    const auto is_half_nan = [&](const Tensor& tensor) {
+      return std::isnan(halide::read_half_float(tensor.dtype(), tensor.as<uint16_t>()[i]));
+    };
+    if (halide::is_half_float(want.dtype()) && is_half_nan(got) && is_half_nan(want)) continue;
     const auto at = [&](const Tensor& tensor) {
       return static_cast<const uint8_t*>(tensor.data()) + i * bytes;
     };

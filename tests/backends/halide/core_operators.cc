@@ -180,10 +180,10 @@ void change_body(Changes& changes) {
 TEST(HalideKernelText, DistinguishesEveryField) {
   Kernel kernel = make_kernel(convolution, halide::Form::contraction);
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details, symbols] = kernel;
-  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes] = isa;
+  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes, has_dots] = isa;
   (void)form, (void)body, (void)anchor, (void)inputs, (void)output, (void)in_place, (void)threads;
   (void)details, (void)symbols, (void)level, (void)vector_bytes, (void)registers, (void)device,
-      (void)group_items, (void)l2_bytes;
+      (void)group_items, (void)l2_bytes, (void)has_dots;
   Changes changes(kernel);
   changes.add("form", [](Kernel& k) { k.form = halide::Form::window; });
   changes.add("isa.level", [](Kernel& k) { k.isa.level = "x86-64-v4"; });
@@ -192,6 +192,7 @@ TEST(HalideKernelText, DistinguishesEveryField) {
   changes.add("isa.device", [](Kernel& k) { k.isa.device = halide::KernelDevice::opencl; });
   changes.add("isa.group_items", [](Kernel& k) { k.isa.group_items = 2; });
   changes.add("isa.l2_bytes", [](Kernel& k) { k.isa.l2_bytes *= 2; });
+  changes.add("isa.has_dot_products", [](Kernel& k) { k.isa.has_dot_products = !k.isa.has_dot_products; });
   changes.add("anchor", [](Kernel& k) { k.anchor = no_node; });
   changes.add("in_place", [](Kernel& k) { k.in_place = 0; });
   changes.add("another in_place", [](Kernel& k) { k.in_place = 1; });
@@ -210,9 +211,10 @@ TEST(HalideKernelText, DistinguishesContractions) {
     return std::get<halide::ContractionDetails>(k.details);
   };
   const auto& [weights, schedule, packing] = of(kernel);
-  const auto& [algorithm, tile, threads_share_rows] = schedule;
-  const auto& [panel, panels] = packing;
-  (void)algorithm, (void)tile, (void)threads_share_rows, (void)panel, (void)panels;
+  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16] = schedule;
+  const auto& [panel, panels, dot] = packing;
+  (void)algorithm, (void)tile, (void)threads_share_rows, (void)rounds_to_bf16, (void)panel, (void)panels;
+  (void)dot;
   ASSERT_TRUE(weights);
   Changes changes(kernel);
   changes.add("weights", [&](Kernel& k) { of(k).weights.reset(); });
@@ -224,6 +226,8 @@ TEST(HalideKernelText, DistinguishesContractions) {
   changes.add("threads", [&](Kernel& k) { of(k).schedule.threads_share_rows = false; });
   changes.add("panel", [&](Kernel& k) { of(k).packing.panel += 1; });
   changes.add("panels", [&](Kernel& k) { of(k).packing.panels += 1; });
+  changes.add("dot", [&](Kernel& k) { of(k).packing.dot = 2; });
+  changes.add("rounds_to_bf16", [&](Kernel& k) { of(k).schedule.rounds_to_bf16 = true; });
 }
 
 TEST(HalideKernelText, DistinguishesRecurrences) {

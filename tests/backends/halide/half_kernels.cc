@@ -1,0 +1,166 @@
+// Kernels of the halide backend that read and write floats of 16 bits, of every kind, against the reference
+// kernels, between guard pages: the cases of f32 with another type. Each computes in f32, and rounds what an
+// operator of the model gives.
+//
+// Covers: backends/halide/abi/ element_types.h
+// backends/halide/build/ convert.cc
+// backends/halide/canonicalize/ rewriter.cc
+// backends/halide/core/ half_floats.h
+// backends/halide/memory/ pack_weights.cc
+// src/base/ cpu_level.cc
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "backends/halide/core/half_floats.h"
+#include "base/cpu_level.h"
+#include "passes/infer_shapes.h"
+#include "tests/backends/halide/cases.h"
+#include "tests/support/halide_support.h"
+#include "tests/support/rounds.h"
+#include "tests/support/test_team.h"
+
+namespace intarsia::test {
+namespace {
+
+/// Returns the graph with another type in place of f32. Scales of a Resize are f32 in all graphs.
+Result<Graph> with_dtype(Graph graph, DType dtype) {
+  std::set<ValueId> scales;
+  for (const Node& node : graph.nodes)
+    if (node.op == "Resize") scales.insert(node.inputs.begin() + 1, node.inputs.end());
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    Value& value = graph.values[v];
+    if (value.type.dtype != DType::f32 || scales.contains(ValueId(v))) continue;
+    value.type.dtype = dtype;
+    if (value.constant) value.constant = narrowed(*value.constant, dtype);
+  }
+  TRY(infer_shapes(graph, {}));
+  return graph;
+}
+
+class HalfKernels : public testing::TestWithParam<Case> {
+ protected:
+  void expect_as_reference(DType dtype) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const Result<Graph> wide =
+        make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + GetParam().text);
+    ASSERT_TRUE(wide) << wide.error().message;
+    const Result<Graph> graph = with_dtype(*wide, dtype);
+    ASSERT_TRUE(graph) << graph.error().message;
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < graph->inputs.size(); ++i) {
+      const ValueType& type = graph->value(graph->inputs[i]).type;
+      inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), i + 1));
+    }
+    const auto want = run_reference(*graph, inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    const int threads = 1 + form_of(GetParam().name);
+    const char* level = threads == 1 ? "native" : "x86-64-v3";
+    const auto loaded = LoadedRegion::make(*graph, {threads, level, {}}, {});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    TestTeam team(threads);
+    for (const bool at_end : {true, false}) {
+      const auto got = (*loaded)->run_guarded(inputs, at_end, {}, &team);
+      ASSERT_TRUE(got) << got.error().message;
+      // A number of f32 in the middle of two may be rounded to either, and what follows from it differs, too.
+      const double step = dtype == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
+      for (size_t i = 0; i < want->size(); ++i)
+        EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 4 * step, 2 * step), "") << "output " << i;
+    }
+  }
+};
+
+TEST_P(HalfKernels, AgreeWithReference) {
+  const DType first = form_of(GetParam().name) == 0 ? DType::f16 : DType::bf16;
+  expect_as_reference(first);
+  if (rounds() > 1) expect_as_reference(first == DType::f16 ? DType::bf16 : DType::f16);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, HalfKernels, testing::ValuesIn(cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// Products of two factors of bf16 with sizes that nothing divides evenly, and a depth that is even but for
+/// the last.
+constexpr const char* products[] = {
+    "input %x : bf16[37,66]\ninput %w : bf16[66,50]\n%y = MatMul(%x, %w)",
+    "input %x : bf16[2,3,130]\ninput %w : bf16[130,17]\n%m = MatMul(%x, %w)\n%y = Relu(%m)",
+    "input %x : bf16[1,10,13,9]\ninput %w : bf16[19,10,3,3]\n%y = Conv(%x, %w) {pads=[1,1,1,1]}",
+    "input %x : bf16[2,12,7,11]\ninput %w : bf16[32,6,3,1]\ninput %w_b : bf16[32]\n"
+    "%y = Conv(%x, %w, %w_b) {group=2, strides=[2,1]}",
+    "input %x : bf16[1,64,9,5]\ninput %w : bf16[48,64,1,1]\n%y = Conv(%x, %w)",
+    "input %x : bf16[5,7]\ninput %w : bf16[7,33]\n%y = MatMul(%x, %w)"};
+
+TEST(ProductsOfPairs, AgreeWithReference) {
+  for (const char* product : products) {
+    SCOPED_TRACE(product);
+    const auto graph =
+        make_graph(fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product));
+    ASSERT_TRUE(graph) << graph.error().message;
+    const ValueType& type = graph->value(graph->inputs[0]).type;
+    const std::vector<Tensor> inputs{random_tensor(type.dtype, *type.fixed_shape(), 1)};
+    const auto want = run_reference(*graph, inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    for (const int threads : {1, 2}) {
+      CostTable costs("");
+      Tuner tuner = random_tuner(costs, static_cast<uint32_t>(threads));
+      CompileOptions options{threads, "native", {}};
+      if (threads == 2) options.tuner = &tuner;
+      const auto loaded = LoadedRegion::make(*graph, options, {});
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      TestTeam team(threads);
+      const auto got = (*loaded)->run_guarded(inputs, true, {}, &team);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "")
+          << threads << " threads";
+    }
+  }
+}
+
+/// Checks products of f32 that may round their factors, which they do only where the CPU has dot products.
+TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
+  for (const char* product : products) {
+    SCOPED_TRACE(product);
+    std::string text = fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product);
+    for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
+    const auto graph = make_graph(text);
+    ASSERT_TRUE(graph) << graph.error().message;
+    const std::vector<Tensor> inputs{
+        random_tensor(DType::f32, *graph->value(graph->inputs[0]).type.fixed_shape(), 1)};
+    const auto want = run_reference(*graph, inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    for (const int threads : {1, 2}) {
+      CompileOptions options{threads, "native", {}};
+      options.allows_bf16 = true;
+      const auto loaded = LoadedRegion::make(*graph, options, {});
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      TestTeam team(threads);
+      const auto got = (*loaded)->run_guarded(inputs, true, {}, &team);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "")
+          << threads << " threads";
+      const bool rounds = compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-6) != "";
+      const bool is_even = std::string_view(product).find("[7,33]") == std::string_view::npos &&
+                           std::string_view(product).find("group") == std::string_view::npos;
+      if (is_even) {
+        EXPECT_EQ(rounds, has_dot_products());
+      }
+    }
+  }
+}
+
+/// Checks that code with instructions beyond the CPU's level says so, and that code for a level has none.
+TEST(ProductsOfPairs, NeedFeaturesOfTheCpu) {
+  const auto graph =
+      make_graph(fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", products[0]));
+  ASSERT_TRUE(graph) << graph.error().message;
+  for (const char* level : {"native", "x86-64-v4"}) {
+    const auto region = halide::compile_region(*graph, test_emitter(), {1, level, {}}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    const bool has_dots = level == std::string("native") && has_dot_products();
+    EXPECT_EQ(region->cpu_features, has_dots ? dot_product_features() : std::vector<std::string>());
+  }
+}
+
+}  // namespace
+}  // namespace intarsia::test
