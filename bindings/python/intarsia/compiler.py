@@ -159,12 +159,9 @@ def compile(
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    precision: "bf16" lets products of f32 with constant weights round their factors to bf16 where that is faster,
-        with errors of about 1e-2 of the largest output; an error where the CPU lacks such products.
-    optimize: "size": no weights larger than the model's for the sake of speed, and no plan without frameworks
-        in addition to one with them; the report's `size` says what the bytes are for.
-    tune: "off": choose kernels by a formula; "fast" or "full": by measuring few or many variants, and what a
-        framework runs by measuring plans.
+    precision: "bf16": products of f32 with constant weights may round their factors, where that is faster.
+    optimize: "size": no weights larger than the model's for speed, no second plan without frameworks.
+    tune: "off": choose by a formula; "fast", "full": by measuring few or many variants of kernels, and plans.
     tune_seconds: limit of the measuring time; 0: none.
     tune_at: {symbol: size or sizes} to be fastest at, of sizes that stay open; plans are measured with the first.
     cache: folder of the measured times and generated code; empty: the user's.
