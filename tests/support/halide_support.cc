@@ -140,6 +140,15 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   return tensor;
 }
 
+std::vector<Tensor> random_inputs(const Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ValueType& type = graph.value(graph.inputs[i]).type;
+    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), i + 1));
+  }
+  return inputs;
+}
+
 Result<Graph> make_graph(std::string_view text) {
   Graph graph = TRY(parse_graph(text));
   std::vector<ValueId> inputs;

@@ -20,6 +20,9 @@ Result<Graph> make_graph(std::string_view text);
 /// Returns seeded random numbers: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
+/// Returns random tensors for the inputs of a graph, whose sizes are numbers.
+std::vector<Tensor> random_inputs(const Graph& graph);
+
 /// Rounds the numbers of an f32 tensor to f16 or bf16.
 Tensor narrowed(const Tensor& wide, DType dtype);
 

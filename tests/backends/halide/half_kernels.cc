@@ -48,11 +48,7 @@ class HalfKernels : public testing::TestWithParam<Case> {
     ASSERT_TRUE(wide) << wide.error().message;
     const Result<Graph> graph = with_dtype(*wide, dtype);
     ASSERT_TRUE(graph) << graph.error().message;
-    std::vector<Tensor> inputs;
-    for (size_t i = 0; i < graph->inputs.size(); ++i) {
-      const ValueType& type = graph->value(graph->inputs[i]).type;
-      inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), i + 1));
-    }
+    const std::vector<Tensor> inputs = random_inputs(*graph);
     const auto want = run_reference(*graph, inputs);
     ASSERT_TRUE(want) << want.error().message;
     const int threads = 1 + form_of(GetParam().name);
@@ -97,8 +93,7 @@ TEST(ProductsOfPairs, AgreeWithReference) {
     const auto graph =
         make_graph(fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product));
     ASSERT_TRUE(graph) << graph.error().message;
-    const ValueType& type = graph->value(graph->inputs[0]).type;
-    const std::vector<Tensor> inputs{random_tensor(type.dtype, *type.fixed_shape(), 1)};
+    const std::vector<Tensor> inputs = random_inputs(*graph);
     const auto want = run_reference(*graph, inputs);
     ASSERT_TRUE(want) << want.error().message;
     for (const int threads : {1, 2}) {
@@ -125,8 +120,7 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
     for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
     const auto graph = make_graph(text);
     ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs{
-        random_tensor(DType::f32, *graph->value(graph->inputs[0]).type.fixed_shape(), 1)};
+    const std::vector<Tensor> inputs = random_inputs(*graph);
     const auto want = run_reference(*graph, inputs);
     ASSERT_TRUE(want) << want.error().message;
     for (const int threads : {1, 2}) {

@@ -53,11 +53,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
   auto target = halide::make_target();
   for (size_t n = 0; n < graph->nodes.size(); ++n)
     EXPECT_EQ(target->supports(*graph, NodeId(n), {}).because, "");
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < graph->inputs.size(); ++i) {
-    const ValueType& type = graph->value(graph->inputs[i]).type;
-    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), i + 1));
-  }
+  const std::vector<Tensor> inputs = random_inputs(*graph);
   auto want = run_reference(*graph, inputs);
   ASSERT_TRUE(want) << want.error().message;
 

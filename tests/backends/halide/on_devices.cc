@@ -47,11 +47,7 @@ TEST_P(HalideCasesOnDevices, AgreeWithReference) {
   if (wants_f64) {
     EXPECT_EQ(refusal(*graph, false), "f64, which 'opencl:0' does not have");
   }
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < graph->inputs.size(); ++i) {
-    const ValueType& type = graph->value(graph->inputs[i]).type;
-    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), i + 1));
-  }
+  const std::vector<Tensor> inputs = random_inputs(*graph);
   const auto want = run_reference(*graph, inputs);
   ASSERT_TRUE(want) << want.error().message;
   for (const Runner& runner : find_runners(GetParam().name)) {
