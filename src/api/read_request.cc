@@ -205,9 +205,10 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
   to.allows_bf16 = TRY(read_word(from.precision, "--precision", {"f32", "bf16"})) == "bf16";
-  if (to.allows_bf16 && (to.cpu != "native" || !has_dot_products()))
-    return fail("--precision bf16: want a CPU with {}, and --cpu native; leave it out for products in f32",
-                fmt::join(dot_product_features(), ", "));
+  if (to.allows_bf16 && (to.cpu != "native" || dot_products() == DotProducts::none))
+    return fail(
+        "--precision bf16: want a CPU with avx512bf16 (Intel's since Sapphire Rapids, AMD's since Zen 4), "
+        "and --cpu native; leave it out for products in f32");
   to.prefers_size = TRY(read_word(from.optimize, "--optimize", {"speed", "size"})) == "size";
   const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
   to.tune = tune == "off" ? Tune::off : tune == "full" ? Tune::full : Tune::fast;

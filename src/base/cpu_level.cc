@@ -20,21 +20,40 @@ std::vector<std::string> features_of_cpu_level(const std::string& level) {
   return {level};
 }
 
-// Lists what LLVM's target of such code assumes together, as processors have them.
-std::vector<std::string> dot_product_features() {
-  return {"avx512vnni", "avx512bf16",   "avx512vbmi",     "avx512vbmi2",
-          "avx512ifma", "avx512bitalg", "avx512vpopcntdq"};
-}
-
-bool has_dot_products() {
 #if defined(__x86_64__)
+namespace {
+
+bool has_common_features() {
   return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
          __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi") &&
          __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512ifma") &&
-         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq");
-#else
-  return false;
+         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq") &&
+         __builtin_cpu_supports("gfni") && __builtin_cpu_supports("vaes") &&
+         __builtin_cpu_supports("vpclmulqdq");
+}
+
+}  // namespace
 #endif
+
+DotProducts dot_products() {
+#if defined(__x86_64__)
+  if (has_common_features() && __builtin_cpu_supports("avx512fp16") && __builtin_cpu_supports("avxvnni"))
+    return DotProducts::sapphire_rapids;
+  if (has_common_features() && __builtin_cpu_supports("sse4a")) return DotProducts::zen4;
+#endif
+  return DotProducts::none;
+}
+
+std::vector<std::string> features_of_dot_products(DotProducts kind) {
+  if (kind == DotProducts::none) return {};
+  std::vector<std::string> features = {"avx512vnni", "avx512bf16",   "avx512vbmi",      "avx512vbmi2",
+                                       "avx512ifma", "avx512bitalg", "avx512vpopcntdq", "gfni",
+                                       "vaes",       "vpclmulqdq"};
+  if (kind == DotProducts::zen4)
+    features.emplace_back("sse4a");
+  else
+    features.insert(features.end(), {"avx512fp16", "avxvnni"});
+  return features;
 }
 
 }  // namespace intarsia

@@ -1,6 +1,7 @@
 // Levels of the x86-64 psABI that code can be generated for.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,14 @@ Result<std::string> resolve_cpu_level(const std::string& name);
 /// Returns the features, by GCC's names, that a machine needs to load code of a resolved level.
 std::vector<std::string> features_of_cpu_level(const std::string& level);
 
-/// Returns the features, by GCC's names, of code that multiplies numbers of 8 and 16 bits and sums neighbors
-/// in one instruction, besides those of x86-64-v4.
-std::vector<std::string> dot_product_features();
+/// Kind of processor that multiplies numbers of 8 and 16 bits and sums neighbors in one instruction. Code for
+/// one may have any instruction of the processors that LLVM has in mind.
+enum class DotProducts : uint8_t { none, sapphire_rapids, zen4 };
 
-/// Checks whether this machine has these features.
-bool has_dot_products();
+/// Returns the kind of this machine's processor.
+DotProducts dot_products();
+
+/// Returns the features, by GCC's names, of code for that kind, besides those of x86-64-v4.
+std::vector<std::string> features_of_dot_products(DotProducts kind);
 
 }  // namespace intarsia

@@ -17,11 +17,11 @@ class ContractionBuilder {
       : b_(b),
         node_(b.anchor()),
         conv_(op_of(node_) == CoreOp::conv),
-        rounds_(b.kernel().contraction().schedule.rounds_to_bf16),
         out_sizes_(b.sizes(node_.outputs[0])) {}
 
   BuiltKernel build() {
     set_sizes();
+    choose_stage();
     Func acc("acc");
     const std::vector<Var> index = parts_.inner_first();
     const Expr zero = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
@@ -56,8 +56,10 @@ class ContractionBuilder {
       p.batch_extents.assign(out_sizes_.begin(), out_sizes_.end() - 2);
       p.pixel_extents = {out_sizes_[rank - 2]};
       depth_ = b_.sizes(node_.inputs[0]).back();
+      if (p.dot > 1) depth_ = ceil_div(depth_, p.dot) * p.dot;
     }
-    const int bytes = rounds_ ? 2 : b_.type(node_.inputs[0]).bytes();
+    const bool rounds = b_.kernel().contraction().schedule.rounds_to_bf16;
+    const int bytes = rounds ? 2 : b_.type(node_.inputs[0]).bytes();
     p.tile = b_.kernel().contraction().schedule.tile;
     p.threads_share_rows = b_.kernel().contraction().schedule.threads_share_rows;
     p.group = group;
@@ -70,6 +72,20 @@ class ContractionBuilder {
     for (int64_t taps : kernel_) p.taps *= taps;
     if (p.lanes_apart) p.slices = choose_slices();
     p.name_vars();
+  }
+
+  /// Chooses the form in which dot products read the input: f32 rounded to bf16; integers of 16 bits where
+  /// those of 8 have no instruction; with zeros up to a whole number of dot products.
+  void choose_stage() {
+    const Halide::Type type = b_.type(node_.inputs[0]);
+    if (b_.kernel().contraction().schedule.rounds_to_bf16) stage_as_ = StageAs{Halide::BFloat(16)};
+    if (!type.is_uint() || !has_dots()) return;
+    const int64_t depth = conv_ ? b_.sizes(node_.inputs[0])[1].number() / parts_.group
+                                : b_.sizes(node_.inputs[0]).back().number();
+    if (parts_.dot == 2) stage_as_ = StageAs{Halide::Int(16)};
+    if (depth % parts_.dot == 0) return;
+    if (!stage_as_) stage_as_ = StageAs{type};
+    stage_as_->channels = depth;
   }
 
   /// Chooses slices, which need numbers.
@@ -105,7 +121,10 @@ class ContractionBuilder {
   /// Returns a product of the reduction, in the dtype of the sums.
   Expr product(const RDom& r) {
     const Halide::Type type = b_.type(node_.outputs[0]);
-    return Halide::cast(type, weight(r)) * Halide::cast(type, input(r));
+    const Expr x = input(r);
+    Expr w = weight(r);
+    if (x.type() == Halide::Int(16)) w = Halide::cast(x.type(), w);
+    return Halide::cast(type, w) * Halide::cast(type, x);
   }
 
   /// Returns the reduction's domain: channels innermost, the neighbors of a dot product apart, then the taps
@@ -220,26 +239,25 @@ class ContractionBuilder {
   }
 
   Expr input(const RDom& r) {
-    if (!conv_ && rounds_) return rounded_matrix(r);
+    if (!conv_ && stage_as_) return staged_rows(r);
     if (!conv_) return matrix_element(0, {parts_.pixels[0], depth_at(r)});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
     Exprs at{parts_.batch[0], parts_.group == 1 ? depth_at(r) : parts_.g * b_.size(depth_) + depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
-    const auto type = rounds_ ? std::optional(Halide::BFloat(16)) : std::nullopt;
-    StagedInput staged = conv_input(b_, node_, kernel_, type);
+    StagedInput staged = conv_input(b_, node_, kernel_, stage_as_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
     return staged.at(at);
   }
 
-  /// Copies rows of the first matrix as bf16, and reads the copy.
-  Expr rounded_matrix(const RDom& r) {
+  /// Copies rows of the first matrix, and reads the copy.
+  Expr staged_rows(const RDom& r) {
     Func stage("stage");
     const Var k("c");
     std::vector<Var> index{k, parts_.pixels[0]};
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
-    stage(index) = convert(Halide::BFloat(16), matrix_element(0, {parts_.pixels[0], k}));
+    stage(index) = stage_as_->element(matrix_element(0, {parts_.pixels[0], stage_as_->channel(k)}), k);
     parts_.stage = stage;
     parts_.stage_vars = index;
     Exprs use = to_exprs(index);
@@ -298,10 +316,10 @@ class ContractionBuilder {
   KernelBuilder& b_;
   const Node& node_;
   bool conv_;
-  bool rounds_;  // whether factors are rounded to bf16
+  std::optional<StageAs> stage_as_;  // nullopt if the input is read as it is
   SymbolicShape out_sizes_;
   Shape kernel_;
-  Dim depth_ = 1;
+  Dim depth_ = 1;  // input channels of a group, up to a whole number of dot products
   ContractionParts parts_;
 };
 

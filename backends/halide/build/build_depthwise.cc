@@ -127,7 +127,11 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   const bool is_guarded =
       b.mapping() == Mapping::loops &&
       b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
-  d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel);
+  // Sums of few products of integers of 8 bits are exact in f32, whose multiply-adds are the fastest.
+  const Halide::Type sums = b.type(node.outputs[0]);
+  const Halide::Type type = sums.is_int() ? Halide::Float(32) : sums;
+  const auto as = sums.is_int() ? std::optional(StageAs{type}) : std::nullopt;
+  d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel, as);
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});
   d.taps = RDom(region, "r");
@@ -146,12 +150,12 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   weight_at.push_back(0);
   weight_at.push_back(d.vars[1]);
   d.acc = Func("acc");
-  const Halide::Type type = b.type(node.outputs[0]);
   d.acc(index) = Halide::Internal::make_zero(type);
   d.acc(index) +=
       Halide::cast(type, b.operand(node.inputs[1]).at(weight_at)) * Halide::cast(type, d.stage.at(at));
   d.out = Func("out");
-  d.out(b.output_vars(d.vars)) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
+  d.out(b.output_vars(d.vars)) =
+      stored(b.result_at(to_exprs(d.vars), Halide::cast(sums, d.acc(to_exprs(index)))));
   DepthwiseSchedule(b, d, shape, element_count(kernel)).apply();
   return b.finish(d.out, b.output());
 }

@@ -51,6 +51,21 @@ Expr sign(const Operands& c) {
   return select(x > zero, c.constant(1), x < zero, c.constant(-1), x);
 }
 
+/// Rounds to even and saturates; NaN becomes the zero.
+Expr quantize(const Operands& c) {
+  const Halide::Type wide = c.in[0].type();
+  const Expr steps = c.in[0] / c.in[1], zero = Halide::cast(wide, c.in[2]);
+  const auto bound = [&](const Expr& limit) { return Halide::cast(wide, limit) - zero; };
+  const Expr near = Halide::clamp(Halide::round(steps), bound(c.out.min()), bound(c.out.max()));
+  const Expr whole =
+      Halide::cast<int32_t>(select(Halide::is_nan(steps), Halide::Internal::make_zero(wide), near));
+  return Halide::cast(c.out, whole + Halide::cast<int32_t>(c.in[2]));
+}
+
+Expr dequantize(const Operands& c) {
+  return Halide::cast(c.out, Halide::cast<int32_t>(c.in[0]) - Halide::cast<int32_t>(c.in[2])) * c.in[1];
+}
+
 Expr is_inf(const Operands& c) {
   const auto [positive, negative] = attributes_of<IsInfAttributes>(c.node);
   Expr any = Halide::Internal::make_bool(false);
@@ -123,6 +138,8 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::greater_or_equal, [](C c) { return is_less_or_equal(c.in[1], c.in[0]); }},
     {CoreOp::where, [](C c) { return select(c.in[0], c.in[1], c.in[2]); }},
     {CoreOp::cast, [](C c) { return convert(c.out, c.in[0]); }},
+    {CoreOp::quantize, quantize},
+    {CoreOp::dequantize, dequantize},
     {CoreOp::abs, [](C c) { return c.out.is_uint() ? c.in[0] : Halide::cast(c.out, Halide::abs(c.in[0])); }},
     {CoreOp::neg, [](C c) { return -c.in[0]; }},
     {CoreOp::sign, sign},

@@ -25,7 +25,9 @@ Target make_target(const Kernel& kernel, bool checks) {
   const Isa& isa = kernel.isa;
   std::vector<Target::Feature> features = features_of_level(isa.level);
   features.push_back(Target::UserContext);
-  if (uses_dot_products(kernel)) features.push_back(Target::AVX512_Zen4);
+  if (uses_dot_products(kernel))
+    features.push_back(isa.dot_products == DotProducts::zen4 ? Target::AVX512_Zen4
+                                                             : Target::AVX512_SapphireRapids);
   if (isa.device == KernelDevice::cuda)
     features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
   else if (isa.is_offloaded())

@@ -46,6 +46,17 @@ struct ContractionParts {
   std::vector<Var> outer_first() const;  // arguments of out
 };
 
+/// Form of a copy of the input.
+struct StageAs {
+  Halide::Type type;
+  std::optional<int64_t> channels = {};  // channels of the input, if zeros come after them
+
+  /// Returns the channel of the input that is read for channel `c` of the copy.
+  Expr channel(const Expr& c) const;
+  /// Returns the element of the copy, given what was read.
+  Expr element(const Expr& value, const Expr& c) const;
+};
+
 /// Input of a convolution as its reduction reads it, at places counted from the first padded element.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
@@ -53,10 +64,10 @@ struct StagedInput {
   std::function<Expr(const Exprs& at)> at;
 };
 /// Returns the tensor itself, or a copy with the padding (and the zeros of a dilated input) in it; a copy if
-/// it is to have a type of its own. With Mapping::tile_per_item there is never a copy: the zeros of the
+/// it is to have a form of its own. With Mapping::tile_per_item there is never a copy: the zeros of the
 /// padding are selected where they are read.
 StagedInput conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel,
-                       std::optional<Halide::Type> type = {});
+                       const std::optional<StageAs>& as = {});
 /// Returns the tensor itself, never a copy: elements outside of the tensor are handled by a condition that
 /// Halide hoists out of the loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);

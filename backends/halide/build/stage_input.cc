@@ -54,9 +54,14 @@ bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   return false;
 }
 
-/// Returns the element at a place that may be in the padding, where it is zero.
-Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at,
-            const std::vector<AxisPadding>& paddings) {
+/// Returns what the padding consists of.
+Expr pad_value(const Node& node, Halide::Type type) {
+  return Halide::Internal::make_const(type, attributes_of<ConvAttributes>(node).pad_value);
+}
+
+/// Returns the element at a place that may be in the padding, where it is `pad`.
+Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at, const std::vector<AxisPadding>& paddings,
+            const Node& node) {
   Expr inside = Halide::Internal::make_bool(true);
   for (size_t i = 0; i < paddings.size(); ++i) {
     Expr& place = at[i + 2];
@@ -68,14 +73,21 @@ Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at,
     if (padding.before || padding.after) place = Halide::clamp(place, 0, padding.last);
   }
   Expr value = from(at);
-  return Halide::select(inside, value, Halide::Internal::make_zero(value.type()));
+  return Halide::select(inside, value, pad_value(node, value.type()));
 }
 
 }  // namespace
 
+Expr StageAs::channel(const Expr& c) const { return channels ? Halide::min(c, as_int(*channels - 1)) : c; }
+
+Expr StageAs::element(const Expr& value, const Expr& c) const {
+  const Expr made = convert(type, value);
+  return channels ? Halide::select(c < as_int(*channels), made, Halide::Internal::make_zero(type)) : made;
+}
+
 StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
   const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel);
-  return {Func(), {}, [from = b.operand(node.inputs[0]).at, paddings](const Exprs& index) {
+  return {Func(), {}, [from = b.operand(node.inputs[0]).at, paddings, node](const Exprs& index) {
             Exprs at = index;
             Expr outside = Halide::Internal::make_bool(false);
             for (size_t i = 0; i < paddings.size(); ++i) {
@@ -88,28 +100,28 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
                 place = Halide::clamp(Halide::likely(place), 0, padding.last);
             }
             Expr value = from(at);
-            return Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));
+            return Halide::select(outside, pad_value(node, value.type()), Halide::likely(value));
           }};
 }
 
 StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel,
-                       std::optional<Halide::Type> type) {
+                       const std::optional<StageAs>& as) {
   const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel);
   const std::function<Expr(const Exprs&)> from = b.operand(node.inputs[0]).at;
   const bool is_tensor = has_dense_pixels(b, node.inputs[0]) && std::ranges::all_of(paddings, is_plain);
-  if ((is_tensor && !type) || b.mapping() == Mapping::tile_per_item)
-    return {Func(), {}, [from, paddings](const Exprs& index) {
-              return padded(from, shifted(index, paddings), paddings);
+  if ((is_tensor && !as) || b.mapping() == Mapping::tile_per_item)
+    return {Func(), {}, [from, paddings, node](const Exprs& index) {
+              return padded(from, shifted(index, paddings), paddings, node);
             }};
   Func stage("stage");
   Var n("n"), c("c");
   std::vector<Var> axes = make_vars(kernel.size(), "p"), vars{c};
   vars.insert(vars.end(), axes.rbegin(), axes.rend());
   vars.push_back(n);
-  Exprs at{n, c};
+  Exprs at{n, as ? as->channel(c) : Expr(c)};
   at.insert(at.end(), axes.begin(), axes.end());
-  const Expr element = padded(from, shifted(at, paddings), paddings);
-  stage(vars) = type ? convert(*type, element) : element;
+  const Expr element = padded(from, shifted(at, paddings), paddings, node);
+  stage(vars) = as ? as->element(element, c) : element;
   return {stage, vars, [stage, count = kernel.size()](const Exprs& index) {
             Exprs use{index[1]};
             for (size_t i = count; i-- > 0;) use.push_back(index[i + 2]);

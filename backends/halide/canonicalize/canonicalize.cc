@@ -22,7 +22,8 @@ constexpr auto families = std::to_array<Family>({{elementwise_rules},
                                                  {contraction_rules},
                                                  {reduction_rules},
                                                  {resize_rules},
-                                                 {recurrent_rules, Numbers::prepared}});
+                                                 {recurrent_rules, Numbers::prepared},
+                                                 {quantization_rules, Numbers::moved}});
 
 FoundRule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return {};

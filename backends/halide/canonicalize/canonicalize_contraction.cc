@@ -22,17 +22,9 @@ Status add_bias(Rewriter& r, ValueId out) {
 
 Status conv(Rewriter& r) {
   TRY(require_floats(r));
-  const SymbolicShape in = r.sizes(r.stored_in(0)), out = r.out_sizes();
-  const Shape weights = r.shape(r.stored_in(1));
-  int64_t group = r.attributes().get_int("group", 1);
-  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size())
-    return fail("Conv on rank {} is not supported", in.size());
-  if (group < 1 || weights[0] % group || in[1] != weights[1] * group)
-    return fail("Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
-  WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, out));
-  const ConvAttributes attributes{group, window.strides, window.dilations, window.pads,
-                                  std::vector<int64_t>(in.size() - 2, 1)};
-  return add_bias(r, r.emit(CoreOp::conv, {r.stored_in(0), r.stored_in(1)}, r.out_dtype(), out, attributes));
+  const ConvAttributes attributes = TRY(conv_attributes(r, r.sizes(r.stored_in(0)), r.shape(r.stored_in(1))));
+  return add_bias(
+      r, r.emit(CoreOp::conv, {r.stored_in(0), r.stored_in(1)}, r.out_dtype(), r.out_sizes(), attributes));
 }
 
 /// Turns [C, M/group, taps] of a transposed convolution into [M, C/group, flipped taps] of the convolution
@@ -93,14 +85,6 @@ Status conv_transpose(Rewriter& r) {
   return add_bias(r, r.emit(CoreOp::conv, {r.stored_in(0), turned}, r.out_dtype(), out, attributes));
 }
 
-ValueId swap_last(Rewriter& r, ValueId matrix) {
-  auto rank = static_cast<size_t>(r.rank(matrix));
-  std::vector<int64_t> perm(rank);
-  for (size_t i = 0; i < rank; ++i) perm[i] = static_cast<int64_t>(i);
-  std::swap(perm[rank - 1], perm[rank - 2]);
-  return r.transpose(matrix, perm);
-}
-
 ValueId product(Rewriter& r, ValueId a, ValueId b) {
   const SymbolicShape left = r.sizes(a), right = r.sizes(b);
   SymbolicShape out = broadcast_symbolic(SymbolicShape(left.begin(), left.end() - 2),
@@ -108,7 +92,8 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
                           .value_or(SymbolicShape{});
   out.push_back(left[left.size() - 2]);
   out.push_back(right.back());
-  return r.emit(CoreOp::matmul, {a, b}, compute_dtype(r.dtype(a)), out);
+  const DType sums = r.dtype(a) == DType::u8 ? DType::i32 : compute_dtype(r.dtype(a));
+  return r.emit(CoreOp::matmul, {a, b}, sums, out);
 }
 
 /// Makes one matrix of a batch of open size that is multiplied by the same matrix, which a kernel then reads
@@ -123,13 +108,7 @@ ValueId join_rows(Rewriter& r, ValueId a, ValueId b) {
 
 Status matmul(Rewriter& r) {
   TRY(require_floats(r));
-  ValueId a = r.stored_in(0), b = r.stored_in(1);
-  if (r.rank(a) < 1 || r.rank(b) < 1) return fail("MatMul of a scalar");
-  if (r.rank(a) == 1) a = r.reshape(a, {1, r.sizes(a)[0]});
-  if (r.rank(b) == 1) b = r.reshape(b, {r.sizes(b)[0], 1});
-  if (!provably_equal(r.sizes(a).back(), r.sizes(b)[r.sizes(b).size() - 2]))
-    return fail("MatMul of {} by {}", print_shape(r.sizes(a)), print_shape(r.sizes(b)));
-  r.set_output(0, r.reshape(product(r, join_rows(r, a, b), b), r.out_sizes()));
+  r.set_output(0, TRY(matrix_product(r, r.stored_in(0), r.stored_in(1), r.out_sizes())));
   return {};
 }
 
@@ -264,5 +243,33 @@ constexpr std::array contraction_rule_list = std::to_array<RuleEntry>({
 }  // namespace
 
 std::span<const RuleEntry> contraction_rules() { return contraction_rule_list; }
+
+Result<ConvAttributes> conv_attributes(Rewriter& r, const SymbolicShape& in, const Shape& weights) {
+  const int64_t group = r.attributes().get_int("group", 1);
+  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size())
+    return fail("Conv on rank {} is not supported", in.size());
+  if (group < 1 || weights[0] % group || in[1] != weights[1] * group)
+    return fail("Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
+  WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, r.out_sizes()));
+  return ConvAttributes{group, window.strides, window.dilations, window.pads,
+                        std::vector<int64_t>(in.size() - 2, 1)};
+}
+
+ValueId swap_last(Rewriter& r, ValueId matrix) {
+  auto rank = static_cast<size_t>(r.rank(matrix));
+  std::vector<int64_t> perm(rank);
+  for (size_t i = 0; i < rank; ++i) perm[i] = static_cast<int64_t>(i);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  return r.transpose(matrix, perm);
+}
+
+Result<ValueId> matrix_product(Rewriter& r, ValueId a, ValueId b, SymbolicShape out) {
+  if (r.rank(a) < 1 || r.rank(b) < 1) return fail("MatMul of a scalar");
+  if (r.rank(a) == 1) a = r.reshape(a, {1, r.sizes(a)[0]});
+  if (r.rank(b) == 1) b = r.reshape(b, {r.sizes(b)[0], 1});
+  if (!provably_equal(r.sizes(a).back(), r.sizes(b)[r.sizes(b).size() - 2]))
+    return fail("MatMul of {} by {}", print_shape(r.sizes(a)), print_shape(r.sizes(b)));
+  return r.reshape(product(r, join_rows(r, a, b), b), out);
+}
 
 }  // namespace intarsia::halide

@@ -15,6 +15,12 @@ std::span<const RuleEntry> contraction_rules();
 std::span<const RuleEntry> reduction_rules();
 std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
+std::span<const RuleEntry> quantization_rules();
+
+/// Rewrites a node whose inputs are numbers that integers stand for, if it can compute with the integers: a
+/// product or convolution by constants, `rule` where it moves numbers, a quantization as before. Returns
+/// false for other nodes.
+Result<bool> rewrite_on_integers(Rewriter& rewriter, Rewriter::Rule rule);
 
 /// Maximum number of elements in a tensor: kernels index with 32 bits.
 constexpr int64_t max_elements = int64_t{1} << 30;
@@ -34,5 +40,15 @@ struct WindowGeometry {
 };
 Result<WindowGeometry> window_geometry(Rewriter& rewriter, const Shape& kernel, const SymbolicShape& in,
                                        const SymbolicShape& out);
+
+/// Returns the parameters of a convolution by weights [M, C/group, taps...]; fails if they do not fit.
+Result<ConvAttributes> conv_attributes(Rewriter& rewriter, const SymbolicShape& in, const Shape& weights);
+
+/// Emits the product of matrices in the last two axes, of which one may be a vector, as MatMul has it; its
+/// dtype is that of the sums.
+Result<ValueId> matrix_product(Rewriter& rewriter, ValueId a, ValueId b, SymbolicShape out);
+
+/// Returns the view of a matrix whose last two axes are swapped.
+ValueId swap_last(Rewriter& rewriter, ValueId matrix);
 
 }  // namespace intarsia::halide

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/quantized_constants.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
 #include "backends/halide/core/half_floats.h"
@@ -47,6 +49,45 @@ ValueId Rewriter::in(size_t i) const {
   return wide == widened_.end() ? stored_in(i) : wide->second;
 }
 
+const QuantizedValue* Rewriter::quantized_in(size_t i) {
+  const auto at = quantized_.find(node_->inputs[i]);
+  return at == quantized_.end() ? nullptr : &at->second;
+}
+
+ValueId Rewriter::unsigned_in(size_t i) {
+  if (dtype(stored_in(i)) == DType::u8) return stored_in(i);
+  const auto [at, is_new] = unsigned_.try_emplace(node_->inputs[i], no_value);
+  if (const Tensor* tensor = constant(stored_in(i)); is_new && tensor != nullptr) {
+    at->second = add_constant(with_other_sign(*tensor, DType::u8));
+  } else if (is_new) {
+    const ValueId bits = emit(CoreOp::cast, {stored_in(i)}, DType::u8, sizes(stored_in(i)));
+    at->second = emit_elementwise(CoreOp::bitwise_xor, {bits, add_scalar(128, DType::u8)});
+  }
+  return at->second;
+}
+
+ValueId Rewriter::dequantized(const QuantizedValue& value) {
+  const auto aligned = [&](ValueId constant) {
+    SymbolicShape shape = sizes(constant);
+    if (element_count(this->constant(constant)->shape()) == 1) shape.clear();
+    if (!shape.empty()) shape.resize(static_cast<size_t>(rank(value.integers) - value.axis), 1);
+    return reshape(constant, shape);
+  };
+  const ValueId scale = aligned(value.scale), zero = aligned(value.zero);
+  if (const Tensor* integers = constant(value.integers))
+    return add_constant(dequantize(*integers, *constant(scale), *constant(zero)));
+  return emit(CoreOp::dequantize, {value.integers, scale, zero}, DType::f32, sizes(value.integers));
+}
+
+void Rewriter::dequantize_input(size_t i) {
+  if (const QuantizedValue* value = has_input(i) ? quantized_in(i) : nullptr)
+    mapped_[index(node_->inputs[i])] = dequantized(*value);
+}
+
+void Rewriter::dequantize_inputs() {
+  for (size_t i = 0; i < node_->inputs.size(); ++i) dequantize_input(i);
+}
+
 void Rewriter::widen_inputs() {
   widened_.clear();
   if (numbers_ == Numbers::moved) return;
@@ -68,6 +109,7 @@ ValueId Rewriter::widened(ValueId half) {
 }
 
 DType Rewriter::out_dtype(size_t i) const {
+  if (moves_integers_) return DType::u8;
   return numbers_ == Numbers::moved ? stored_out_dtype(i) : compute_dtype(stored_out_dtype(i));
 }
 const SymbolicShape& Rewriter::out_sizes(size_t i) const { return sizes_of(source_, node_->outputs[i]); }
@@ -225,7 +267,34 @@ Status Rewriter::require(const Dim& nonnegative, std::string why) {
   return {};
 }
 
+void Rewriter::set_quantized(size_t i, const QuantizedValue& value) { quantized_[node_->outputs[i]] = value; }
+
+void Rewriter::set_unsigned(size_t i, ValueId value) {
+  const bool is_signed = source_.value(node_->outputs[i]).type.dtype == DType::i8;
+  if (is_signed) {
+    unsigned_[node_->outputs[i]] = value;
+    const ValueId bits = emit_elementwise(CoreOp::bitwise_xor, {value, add_scalar(128, DType::u8)});
+    value = emit(CoreOp::cast, {bits}, DType::i8, sizes(value));
+  }
+  mapped_[index(node_->outputs[i])] = value;
+}
+
+Status Rewriter::move_integers(Status (*rule)(Rewriter& rewriter)) {
+  for (size_t i = 0; i < node_->inputs.size(); ++i)
+    if (const QuantizedValue* value = has_input(i) ? quantized_in(i) : nullptr)
+      mapped_[index(node_->inputs[i])] = value->integers;
+  moves_integers_ = true;
+  const Status moved = rule(*this);
+  moves_integers_ = false;
+  return moved;
+}
+
 void Rewriter::set_output(size_t i, ValueId value) {
+  if (moves_integers_) {
+    QuantizedValue moved = *quantized_in(0);
+    moved.integers = value;
+    return set_quantized(i, moved);
+  }
   const DType stored = stored_out_dtype(i);
   if (is_half_float(stored) && dtype(value) != stored)
     value = emit(CoreOp::cast, {value}, stored, sizes(value));
@@ -236,6 +305,8 @@ void Rewriter::set_output(size_t i, ValueId value) {
 /// an input, a constant, a view or a second name of a value is copied.
 void Rewriter::close_outputs() {
   for (ValueId output : source_.outputs) {
+    if (const auto quantized = quantized_.find(output); quantized != quantized_.end())
+      mapped_[index(output)] = dequantized(quantized->second);
     ValueId value = mapped_[index(output)];
     NodeId producer = graph_.value(value).producer;
     bool own = producer != no_node && form_of(graph_.node(producer)) != Form::view &&
@@ -271,6 +342,8 @@ Result<Graph> Rewriter::rewrite(FoundRule (*find_rule)(const Node& node)) {
     const auto [rule, numbers] = find_rule(node);
     numbers_ = numbers;
     if (!rule) return fail("halide: no kernel for {}", node.op);
+    if (TRY(rewrite_on_integers(*this, rule))) continue;
+    dequantize_inputs();
     widen_inputs();
     const Status rewritten = rule(*this);
     if (needs_numbers_) return fail("halide: {} on open sizes is not supported", node.op);

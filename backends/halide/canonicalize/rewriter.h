@@ -18,6 +18,14 @@ enum class Numbers { moved, computed, prepared };
 
 class Rewriter;
 
+/// Integers of 8 bits that stand for numbers: scale * (integer - zero).
+struct QuantizedValue {
+  ValueId integers = no_value;  // u8
+  ValueId scale = no_value;     // constant of f32 with one element, or one for each index of the axis
+  ValueId zero = no_value;      // constant of u8 with as many elements
+  int64_t axis = 0;
+};
+
 /// Rule of a node; null if it has none.
 struct FoundRule {
   Status (*rule)(Rewriter& rewriter) = nullptr;
@@ -30,6 +38,9 @@ struct FoundRule {
 ///
 /// Floats of 16 bits are for memory: a rule that computes gets its inputs as f32 and sets f32 outputs, each
 /// of which is then rounded.
+///
+/// Numbers that integers stand for are made where a node reads them, so that they are computed within its
+/// kernel; rules that compute with the integers leave them unread.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source);
@@ -42,6 +53,12 @@ class Rewriter {
   ValueId in(size_t i) const;
   /// Returns an input with the dtype that the node has.
   ValueId stored_in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
+  /// Returns the integers that an input stands for; null if it is none that DequantizeLinear makes.
+  const QuantizedValue* quantized_in(size_t i);
+  /// Returns an input as the source has it.
+  const Value& source(size_t i) const { return source_.value(node_->inputs[i]); }
+  /// Returns an integer input of 8 bits as u8: an i8 is 128 more.
+  ValueId unsigned_in(size_t i);
   DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
   const SymbolicShape& sizes(ValueId value) const { return sizes_of(graph_, value); }
   /// Returns the sizes of a value as numbers. If one is open, the node is refused: its rule is for numbers.
@@ -87,6 +104,13 @@ class Rewriter {
 
   /// Sets an output, rounded to the node's dtype if that is a float of 16 bits.
   void set_output(size_t i, ValueId value);
+  /// Sets an output to numbers that integers stand for.
+  void set_quantized(size_t i, const QuantizedValue& value);
+  /// Sets an output of u8 or i8 to integers of u8, which are 128 more than those of i8.
+  void set_unsigned(size_t i, ValueId value);
+  /// Runs a rule that moves numbers on the integers that they stand for; outputs have the quantization of
+  /// the first input.
+  Status move_integers(Status (*rule)(Rewriter& rewriter));
 
   /// Fails unless a value broadcasts to these sizes, which stay as they are.
   Status require_broadcast(ValueId value, const SymbolicShape& to) const;
@@ -98,13 +122,18 @@ class Rewriter {
   /// be rewritten.
   using Rule = Status (*)(Rewriter& rewriter);
   Result<Graph> rewrite(FoundRule (*find_rule)(const Node& node));
+  /// Computes the numbers of an input if it is one that integers stand for.
+  void dequantize_input(size_t i);
 
  private:
   void close_outputs();
+  /// Computes the numbers of inputs that integers stand for, before its rule refers to any value.
+  void dequantize_inputs();
   /// Widens the node's inputs of 16 bits, before its rule refers to any value.
   void widen_inputs();
   /// Returns the numbers of a value of 16 bits as f32.
   ValueId widened(ValueId half);
+  ValueId dequantized(const QuantizedValue& value);
   /// Rewrites a node whose output's elements follow from sizes that a run tells; returns false for others.
   bool rewrite_elements();
   Shape numbers(const SymbolicShape& sizes) const;
@@ -115,6 +144,11 @@ class Rewriter {
   Numbers numbers_ = Numbers::computed;  // what the node's rule does
   std::map<ValueId, ValueId> widened_;   // the node's inputs of 16 bits, as f32
   std::vector<ValueId> mapped_;          // source value -> new value
+  // Source values that integers stand for, and those of i8 as u8. A value of the first is in `mapped_` only
+  // while a node reads it.
+  std::map<ValueId, QuantizedValue> quantized_;
+  std::map<ValueId, ValueId> unsigned_;
+  bool moves_integers_ = false;
   std::vector<SizeRequirement> requirements_;
   size_t names_ = 0;
   const std::set<std::string> told_;    // open sizes that a run can tell

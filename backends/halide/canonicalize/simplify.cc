@@ -169,10 +169,11 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
   return frame;
 }
 
-/// Adds the frame to the padding of a convolution, which consists of zeros.
+/// Adds the frame to the padding of a convolution, if that has the same number.
 bool take_into_conv(Node& conv, const Frame& frame) {
   ConvAttributes attributes = attributes_of<ConvAttributes>(conv);
-  if (frame.fill != 0 || !all_are(attributes.input_dilations, 1)) return false;
+  if (frame.fill != static_cast<double>(attributes.pad_value) || !all_are(attributes.input_dilations, 1))
+    return false;
   for (size_t i = 0; i < frame.begin.size(); ++i) attributes.pads[i] = attributes.pads[i] + frame.begin[i];
   set_attributes(conv, attributes);
   return true;

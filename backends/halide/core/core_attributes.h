@@ -133,12 +133,14 @@ struct ConvAttributes {
   std::vector<int64_t> strides, dilations;
   SymbolicShape pads;
   std::vector<int64_t> input_dilations;  // distance of the input's elements, with zeros between them
+  int64_t pad_value = 0;                 // integer that pads consist of
   static void fields(auto& a, auto&& field) {
     field("group", a.group);
     field("strides", a.strides);
     field("dilations", a.dilations);
     field("pads", a.pads);
     field("input_dilations", a.input_dilations);
+    field("pad_value", a.pad_value, 0);
   }
   bool operator==(const ConvAttributes&) const = default;
 };

@@ -76,6 +76,8 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::greater_or_equal, "GreaterOrEqual", Form::elementwise},
     {CoreOp::where, "Where", Form::elementwise},
     {CoreOp::cast, "Cast", Form::elementwise},
+    {CoreOp::quantize, "Quantize", Form::elementwise},
+    {CoreOp::dequantize, "Dequantize", Form::elementwise},
     {CoreOp::abs, "Abs", Form::elementwise},
     {CoreOp::neg, "Neg", Form::elementwise},
     {CoreOp::sign, "Sign", Form::elementwise},

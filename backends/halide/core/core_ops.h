@@ -93,6 +93,8 @@ enum class CoreOp : uint8_t {
   greater_or_equal,
   where,
   cast,
+  quantize,    // integers of (x, scale, zero): x / scale rounded to even, plus zero, saturated
+  dequantize,  // numbers of (integers, scale, zero): scale * (integers - zero)
   abs,
   neg,
   sign,

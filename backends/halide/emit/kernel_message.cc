@@ -200,7 +200,7 @@ msg::KernelT encode(const Kernel& kernel) {
   to.level = isa.level;
   to.device = static_cast<uint8_t>(isa.device);
   to.l2_bytes = isa.l2_bytes;
-  to.has_dot_products = isa.has_dot_products;
+  to.dot_products = static_cast<uint8_t>(isa.dot_products);
   for (const Value& value : body.values) to.values.push_back(to_unique(encode(value)));
   for (const Node& node : body.nodes) to.nodes.push_back(to_unique(encode(node)));
   to.inputs = to_numbers(body.inputs);
@@ -220,7 +220,7 @@ Result<Kernel> decode(const msg::KernelT& from) {
   kernel.form = static_cast<Form>(from.form);
   kernel.isa = TRY(make_isa(from.level, static_cast<KernelDevice>(from.device)));
   kernel.isa.l2_bytes = from.l2_bytes;
-  kernel.isa.has_dot_products = from.has_dot_products;
+  kernel.isa.dot_products = static_cast<DotProducts>(from.dot_products);
   for (const auto& value : from.values) decode(*value, kernel.body);
   for (const auto& node : from.nodes) decode(*node, kernel.body);
   check_canonical(kernel.body);

@@ -132,6 +132,7 @@ class Fuser {
       const Node& node = graph_.node(next);
       if (!fits(node, group.output, group, grown_reduction)) return false;
       added.insert(next);
+      add_dequantized_inputs(node, group, added);
       live.insert(node.outputs[0]);
       std::erase_if(live, [&](ValueId value) {
         const auto& readers = readers_[index(value)];
@@ -148,6 +149,17 @@ class Fuser {
       if (form_of(graph_.node(node)) == Form::contraction) group.form = Form::contraction;
     reduction = grown_reduction;
     return true;
+  }
+
+  /// Adds what makes the numbers that integers stand for, where only the node reads them.
+  void add_dequantized_inputs(const Node& node, const Group& group, std::set<NodeId>& added) const {
+    for (ValueId input : node.inputs) {
+      const NodeId maker = graph_.value(input).producer;
+      if (maker == no_node || maker < group.nodes.front() || taken_[index(maker)]) continue;
+      const bool is_alone = readers_[index(input)].size() == 1 && !is_region_output(input);
+      if (op_of(graph_.node(maker)) == CoreOp::dequantize && is_alone && shape(input) == shape(group.output))
+        added.insert(maker);
+    }
   }
 
   void commit(Group& group, const std::set<NodeId>& added, ValueId output) {

@@ -34,7 +34,7 @@ struct Packer {
           for (int64_t lane = 0; lane < panel; ++lane)
             for (int64_t d = 0; d < dot; ++d, ++to) {
               int64_t m = p * panel + lane;
-              if (m >= channels) continue;
+              if (m >= channels || c + d >= depth) continue;
               *to = packed_element<To>(
                   from[(group * channels + m) * strides[0] + (c + d) * strides[1] + offset]);
             }
@@ -95,8 +95,10 @@ Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& s
     return out;
   }
   const int bits = dtype_bits(tensor.dtype());
-  INTARSIA_CHECK(bits == 16 || bits == 32 || bits == 64);
-  if (bits == 16)
+  INTARSIA_CHECK(bits == 8 || bits == 16 || bits == 32 || bits == 64);
+  if (bits == 8)
+    pack_as<uint8_t>(tensor, storage, shape, node, packing, out);
+  else if (bits == 16)
     pack_as<uint16_t>(tensor, storage, shape, node, packing, out);
   else if (bits == 32)
     pack_as<uint32_t>(tensor, storage, shape, node, packing, out);

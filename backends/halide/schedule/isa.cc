@@ -22,8 +22,9 @@ Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   if (device == KernelDevice::opencl_gpu || device == KernelDevice::cuda)
     return Isa{level, 4, 16, device, 64};
   const int64_t l2_bytes = cpu == "native" ? l2_of_this_machine() : typical_l2_bytes;
-  const bool has_dots = cpu == "native" && device == KernelDevice::cpu && has_dot_products();
-  if (level == "x86-64-v4") return Isa{level, 64, 32, device, 1, l2_bytes, has_dots};
+  const bool is_here = cpu == "native" && device == KernelDevice::cpu;
+  const DotProducts dots = is_here ? dot_products() : DotProducts::none;
+  if (level == "x86-64-v4") return Isa{level, 64, 32, device, 1, l2_bytes, dots};
   if (level == "x86-64-v3") return Isa{level, 32, 16, device, 1, l2_bytes};
   if (level == "x86-64-v2") return Isa{level, 16, 16, device, 1, l2_bytes};
   return fail("halide: cannot generate code for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4",

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/halide/abi/kernel_device.h"
+#include "base/cpu_level.h"
 #include "base/result.h"
 
 namespace intarsia::halide {
@@ -20,12 +21,13 @@ struct Isa {
   KernelDevice device = KernelDevice::cpu;
   int group_items = 1;                  // work items of a group
   int64_t l2_bytes = typical_l2_bytes;  // L2 cache of a core
-  bool has_dot_products = false;        // has the instructions of dot_product_features()
+  DotProducts dot_products = DotProducts::none;
 
   bool is_offloaded() const { return device != KernelDevice::cpu; }
   /// Returns true if the work items of a group run side by side, so that neighbors should read and write
   /// neighboring elements.
   bool runs_groups() const { return group_items > 1; }
+  bool has_dot_products() const { return dot_products != DotProducts::none; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
   /// weights stream past them. Each block reads all weights once, so larger blocks are faster until they

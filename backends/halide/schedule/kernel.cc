@@ -154,13 +154,24 @@ const char* device_text(KernelDevice device) {
   return "";
 }
 
+const char* dot_products_text(DotProducts kind) {
+  switch (kind) {
+    case DotProducts::none:
+      return "";
+    case DotProducts::sapphire_rapids:
+      return ", dot products of Sapphire Rapids";
+    case DotProducts::zen4:
+      return ", dot products of Zen 4";
+  }
+  return "";
+}
+
 std::string isa_text(const Isa& isa) {
-  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes, has_dots] = isa;
-  return fmt::format("{} with {} vectors of {} bytes{}{}{}{}", level, registers, vector_bytes,
-                     device_text(device),
-                     group_items == 1 ? "" : fmt::format(" in groups of {}", group_items),
-                     l2_bytes == typical_l2_bytes ? "" : fmt::format(", {} bytes of L2", l2_bytes),
-                     has_dots ? ", dot products" : "");
+  const auto& [level, vector_bytes, registers, device, group_items, l2_bytes, dots] = isa;
+  return fmt::format(
+      "{} with {} vectors of {} bytes{}{}{}{}", level, registers, vector_bytes, device_text(device),
+      group_items == 1 ? "" : fmt::format(" in groups of {}", group_items),
+      l2_bytes == typical_l2_bytes ? "" : fmt::format(", {} bytes of L2", l2_bytes), dot_products_text(dots));
 }
 
 std::string place_text(const std::optional<size_t>& input) {
@@ -275,7 +286,9 @@ void name_symbols(Call& call, const TypicalSizes& typical) {
 
 bool uses_dot_products(const Kernel& kernel) {
   const auto* contraction = std::get_if<ContractionDetails>(&kernel.details);
-  return contraction != nullptr && contraction->packing.dot > 1;
+  if (contraction == nullptr || !contraction->weights) return false;
+  const bool is_bf16 = kernel.inputs[*contraction->weights].dtype == DType::bf16;
+  return contraction->packing.dot > (is_bf16 ? 1 : 2);
 }
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,

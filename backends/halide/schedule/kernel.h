@@ -94,7 +94,7 @@ struct Kernel {
   }
 };
 
-/// Checks whether code for a kernel has instructions of dot_product_features().
+/// Checks whether code for a kernel has instructions that its level lacks.
 bool uses_dot_products(const Kernel& kernel);
 
 /// Returns the name of a kernel's open size.

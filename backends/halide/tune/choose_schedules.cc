@@ -24,13 +24,20 @@ bool is_depthwise(Algorithm algorithm) {
   return algorithm == Algorithm::depthwise || algorithm == Algorithm::depthwise_in_place;
 }
 
-/// Returns how many neighboring input channels one instruction multiplies and sums.
+/// Returns how many neighboring input channels one instruction multiplies and sums: two of bf16, four of 8
+/// bits, or two of 8 bits as 16.
 int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const ContractionSizes& sizes) {
   const Node& anchor = kernel.body.node(kernel.anchor);
-  const auto is_bf16 = [&](ValueId value) { return kernel.body.value(value).type.dtype == DType::bf16; };
-  const bool are_bf16 = schedule.rounds_to_bf16 || (is_bf16(anchor.inputs[0]) && is_bf16(anchor.inputs[1]));
-  const bool fits = schedule.algorithm == Algorithm::direct && sizes.depth % 2 == 0;
-  return are_bf16 && fits && kernel.isa.has_dot_products ? 2 : 1;
+  const auto has = [&](size_t input, DType dtype) {
+    return kernel.body.value(anchor.inputs[input]).type.dtype == dtype;
+  };
+  if (schedule.algorithm != Algorithm::direct || kernel.isa.is_offloaded()) return 1;
+  if (has(0, DType::u8)) {
+    const int64_t dot = kernel.isa.has_dot_products() ? 4 : 2;
+    return sizes.group == 1 || sizes.depth % dot == 0 ? dot : 1;
+  }
+  const bool are_bf16 = schedule.rounds_to_bf16 || (has(0, DType::bf16) && has(1, DType::bf16));
+  return are_bf16 && sizes.depth % 2 == 0 && kernel.isa.has_dot_products() ? 2 : 1;
 }
 
 /// Returns the kernel with its weights in panels as wide as the register tile, or in one if panels would
@@ -54,7 +61,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
     packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
   else
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
-  packed.insert(packed.end(), {sizes.depth / packing.dot, packing.panel * packing.dot});
+  const int64_t dots = (sizes.depth + packing.dot - 1) / packing.dot;
+  packed.insert(packed.end(), {dots, packing.panel * packing.dot});
   Argument& weights = kernel.inputs[*weights_input];
   ValueType& type = kernel.body.value(kernel.body.inputs[*weights_input]).type;
   if (schedule.rounds_to_bf16) weights.dtype = type.dtype = DType::bf16;

@@ -192,7 +192,8 @@ TEST(HalideKernelText, DistinguishesEveryField) {
   changes.add("isa.device", [](Kernel& k) { k.isa.device = halide::KernelDevice::opencl; });
   changes.add("isa.group_items", [](Kernel& k) { k.isa.group_items = 2; });
   changes.add("isa.l2_bytes", [](Kernel& k) { k.isa.l2_bytes *= 2; });
-  changes.add("isa.has_dot_products", [](Kernel& k) { k.isa.has_dot_products = !k.isa.has_dot_products; });
+  changes.add("isa.dot_products", [](Kernel& k) { k.isa.dot_products = DotProducts::zen4; });
+  changes.add("other isa.dot_products", [](Kernel& k) { k.isa.dot_products = DotProducts::sapphire_rapids; });
   changes.add("anchor", [](Kernel& k) { k.anchor = no_node; });
   changes.add("in_place", [](Kernel& k) { k.in_place = 0; });
   changes.add("another in_place", [](Kernel& k) { k.in_place = 1; });

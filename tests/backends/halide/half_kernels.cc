@@ -137,7 +137,7 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
       const bool is_even = std::string_view(product).find("[7,33]") == std::string_view::npos &&
                            std::string_view(product).find("group") == std::string_view::npos;
       if (is_even) {
-        EXPECT_EQ(rounds, has_dot_products());
+        EXPECT_EQ(rounds, dot_products() != DotProducts::none);
       }
     }
   }
@@ -151,8 +151,8 @@ TEST(ProductsOfPairs, NeedFeaturesOfTheCpu) {
   for (const char* level : {"native", "x86-64-v4"}) {
     const auto region = halide::compile_region(*graph, test_emitter(), {1, level, {}}, {});
     ASSERT_TRUE(region) << region.error().message;
-    const bool has_dots = level == std::string("native") && has_dot_products();
-    EXPECT_EQ(region->cpu_features, has_dots ? dot_product_features() : std::vector<std::string>());
+    const bool is_native = level == std::string("native");
+    EXPECT_EQ(region->cpu_features, features_of_dot_products(is_native ? dot_products() : DotProducts::none));
   }
 }
 

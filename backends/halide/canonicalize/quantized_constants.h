@@ -1,0 +1,23 @@
+// Numbers of quantized constants: integers of 8 bits that stand for scale * (integer - zero).
+#pragma once
+
+#include <vector>
+
+#include "base/tensor_view.h"
+
+namespace intarsia::halide {
+
+/// Returns integers of 8 bits as u8 or i8: a u8 is 128 more than the i8 of the same number.
+Tensor with_other_sign(const Tensor& integers, DType dtype);
+
+/// Returns the numbers that integers of u8 stand for. Scales and zeros broadcast to the integers' shape; both
+/// have the same shape.
+Tensor dequantize(const Tensor& integers, const Tensor& scale, const Tensor& zero);
+
+/// Returns integers of 8 bits with their axes in another order.
+Tensor permuted(const Tensor& integers, const std::vector<int64_t>& perm);
+
+/// Returns the sum of the integers of i8 at each index of an axis.
+std::vector<int64_t> sums_along(const Tensor& integers, size_t axis);
+
+}  // namespace intarsia::halide
