@@ -10,6 +10,8 @@ namespace intarsia {
 namespace {
 
 constexpr size_t small_bytes = 1 << 20;
+/// Limit for dequantized constants: so they stay beside what reads them, and products see the integers.
+constexpr size_t dequantized_bytes = 64 << 20;
 
 /// Returns the inputs (null for omitted ones), or nullopt unless all are constants.
 std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const Node& node) {
@@ -20,6 +22,8 @@ std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const
   }
   return inputs;
 }
+
+bool dequantizes(const Node& node) { return node.op == "DequantizeLinear"; }
 
 bool is_worth_folding(const Graph& graph, const Node& node, const std::vector<const Tensor*>& inputs) {
   const OpInfo* info = find_op(node);
@@ -33,7 +37,7 @@ bool is_worth_folding(const Graph& graph, const Node& node, const std::vector<co
     const std::optional<Shape> shape = type.fixed_shape();
     bytes_out += shape ? dtype_bytes(type.dtype, static_cast<size_t>(element_count(*shape))) : bytes_in;
   }
-  return bytes_out <= std::max(small_bytes, bytes_in);
+  return bytes_out <= std::max(dequantizes(node) ? dequantized_bytes : small_bytes, bytes_in);
 }
 
 void make_constant(Graph& graph, ValueId id, Tensor tensor) {
@@ -42,8 +46,6 @@ void make_constant(Graph& graph, ValueId id, Tensor tensor) {
   value.type = ValueType{tensor.dtype(), to_symbolic(tensor.shape()), false, {}};
   value.constant = std::move(tensor);
 }
-
-bool dequantizes(const Node& node) { return node.op == "DequantizeLinear"; }
 
 /// Returns the node if it dequantizes or reads the output of such a node; else null. Earlier nodes are
 /// dropped, so that a long chain of constants needs no more memory.

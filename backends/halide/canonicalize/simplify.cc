@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backends/halide/canonicalize/hoist_strides.h"
+#include "backends/halide/canonicalize/tabulate.h"
 #include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
@@ -314,6 +315,7 @@ void simplify(Graph& graph) {
   remove_dead_nodes(graph);
   fold_padding(graph);
   ReshapeSinker(graph).run();
+  tabulate(graph);
   merge_views(graph);
   remove_dead_nodes(graph);
   hoist_strides(graph);

@@ -16,6 +16,8 @@ std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
   const auto size = [&](int64_t axis) { return sizes_of(body, node.inputs[0])[static_cast<size_t>(axis)]; };
   switch (op_of(node)) {
     case CoreOp::gather:
+      if (body.value(node.inputs[1]).type.dtype == DType::u8) return {};  // of a table of 256 elements
+      [[fallthrough]];
     case CoreOp::gather_elements:
       return {along(size(attributes_of<AxisAttributes>(node).axis))};
     case CoreOp::gather_nd: {
