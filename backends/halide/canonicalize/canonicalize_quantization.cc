@@ -539,7 +539,22 @@ bool are_alike(Rewriter& r) {
   return true;
 }
 
+/// Transposes constants, whose scales may be for each index of an axis.
+bool transpose_constants(Rewriter& r) {
+  const std::optional<QuantizedConstant> constant = quantized_constant(r, 0);
+  if (!constant || r.quantized_in(0) == nullptr) return false;
+  QuantizedValue made = *r.quantized_in(0);
+  std::vector<int64_t> perm(constant->integers.shape().size());
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  perm = r.attributes().get_ints("perm", perm);
+  made.integers = r.add_constant(permuted(constant->integers, perm));
+  made.axis = std::ranges::find(perm, constant->axis) - perm.begin();
+  r.set_quantized(0, made);
+  return true;
+}
+
 Result<bool> move_integers(Rewriter& r, Rewriter::Rule rule) {
+  if (r.node().op == "Transpose" && transpose_constants(r)) return true;
   const bool moves = std::ranges::find(moving, r.node().op) != moving.end();
   if (!moves || quantized_activations(r, 0) == nullptr) return false;
   if (r.node().op == "Concat" && !are_alike(r)) return false;
