@@ -48,8 +48,10 @@ Oracle tensorflow_oracle(const std::vector<std::string>& op_libraries) {
 }
 
 Outputs run_reference(const Graph& graph, Inputs inputs) {
-  const bool is_foreign = std::ranges::any_of(graph.nodes, is_tensorflow);
-  return evaluate_graph(is_foreign ? TRY(translate_graph(graph)) : graph, inputs, reference::evaluate_node);
+  if (std::ranges::none_of(graph.nodes, is_foreign))
+    return evaluate_graph(graph, inputs, reference::evaluate_node);
+  const auto is_chosen = [&](NodeId id) { return is_foreign(graph.node(id)); };
+  return evaluate_graph(TRY(translate_graph(graph, is_chosen)), inputs, reference::evaluate_node);
 }
 
 Oracle reference_oracle(const std::vector<std::string>& op_libraries) {

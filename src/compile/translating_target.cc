@@ -17,7 +17,7 @@ class TranslatingTarget : public ForwardingTarget {
       : ForwardingTarget(*target), owned_(std::move(target)), evaluate_(std::move(evaluate)) {}
 
   Support supports(const Graph& graph, NodeId id, const TargetDevice& device) const override {
-    if (!is_tensorflow(graph.node(id))) return target_.supports(graph, id, device);
+    if (!is_translated(graph, id, device)) return target_.supports(graph, id, device);
     const Result<Graph> translated = simplify(translated_node(graph, id, evaluate_, Weights::kept));
     if (!translated) return Support::refused(translated.error().message);
     for (uint32_t i = 0; i < translated->nodes.size(); ++i) {
@@ -26,33 +26,46 @@ class TranslatingTarget : public ForwardingTarget {
     return Support::supported();
   }
 
-  /// Assigns TensorFlow nodes to the groups of their translations.
+  /// Assigns foreign nodes to the groups of their translations.
   Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
-    if (!info().has_groups || !needs_translation(graph)) return target_.groups(graph, device);
-    const std::vector<NodeId> nodes = translatable_nodes(graph);
+    if (!info().has_groups || !needs_translation(graph, device)) return target_.groups(graph, device);
+    const std::vector<NodeId> nodes = translatable_nodes(graph, device);
     const Graph part = extract_subgraph(graph, nodes, BoundaryFinder(graph).find(nodes));
-    const Graph translated = TRY(translate(part));
+    const Graph translated = TRY(translate(part, device));
     return groups_by_name(graph, translated, TRY(target_.groups(translated, device)));
   }
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
-    return needs_translation(region) ? target_.compile(TRY(translate(region)), device, options)
-                                     : target_.compile(region, device, options);
+    return needs_translation(region, device)
+               ? target_.compile(TRY(translate(region, device)), device, options)
+               : target_.compile(region, device, options);
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
-    return target_.output_layouts(needs_translation(region) ? TRY(translate(region)) : region);
+    const bool is_ours = std::ranges::none_of(region.nodes, is_foreign);
+    if (is_ours) return target_.output_layouts(region);
+    const auto is_chosen = [&](NodeId id) { return is_foreign(region.node(id)); };
+    return target_.output_layouts(TRY(simplify(translated_region(region, evaluate_, is_chosen))));
   }
 
  private:
-  static bool needs_translation(const Graph& region) {
-    return std::ranges::any_of(region.nodes, is_tensorflow);
+  /// Checks for a foreign node that the target does not take as it is.
+  bool is_translated(const Graph& graph, NodeId id, const TargetDevice& device) const {
+    if (is_tensorflow(graph.node(id))) return true;
+    return is_foreign(graph.node(id)) && !target_.supports(graph, id, device).yes;
   }
-  std::vector<NodeId> translatable_nodes(const Graph& graph) const {
+  bool needs_translation(const Graph& region, const TargetDevice& device) const {
+    for (uint32_t i = 0; i < region.nodes.size(); ++i)
+      if (is_translated(region, NodeId{i}, device)) return true;
+    return false;
+  }
+  /// Returns the nodes that have a translation or need none.
+  std::vector<NodeId> translatable_nodes(const Graph& graph, const TargetDevice& device) const {
     std::vector<NodeId> nodes;
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-      if (is_tensorflow(graph.nodes[i]) && translated_node(graph, NodeId{i}, evaluate_, Weights::by_type))
+      if (!is_translated(graph, NodeId{i}, device) ||
+          translated_node(graph, NodeId{i}, evaluate_, Weights::by_type))
         nodes.push_back(NodeId{i});
     }
     return nodes;
@@ -76,8 +89,9 @@ class TranslatingTarget : public ForwardingTarget {
     }
     return groups;
   }
-  Result<Graph> translate(const Graph& region) const {
-    return simplify(translated_region(region, evaluate_));
+  Result<Graph> translate(const Graph& region, const TargetDevice& device) const {
+    return simplify(
+        translated_region(region, evaluate_, [&](NodeId id) { return is_translated(region, id, device); }));
   }
 
   /// Removes nodes that are not needed.

@@ -29,8 +29,8 @@ ValueType known_outside(ValueType type, const Graph& graph, const Node& node) {
   return type;
 }
 
-/// Gives a TensorFlow node's outputs the types, and the values if known, of its translation. A node without
-/// one, or whose translation does not fit its inputs, is left to TensorFlow.
+/// Gives a foreign node's outputs the types, and the values if known, of its translation. A node without one,
+/// or whose translation does not fit its inputs, is left to its framework.
 Status infer_translated(Graph& graph, NodeId id, const Evaluate& evaluate,
                         const InferForeign& infer_foreign) {
   const Result<Graph> translated = translated_node(graph, id, evaluate, Weights::by_type);
@@ -53,8 +53,8 @@ Status infer_translated(Graph& graph, NodeId id, const Evaluate& evaluate,
 Status infer_types(Graph& graph, const Evaluate& evaluate, const InferForeign& infer_foreign) {
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const NodeId id{i};
-    TRY(is_tensorflow(graph.node(id)) ? infer_translated(graph, id, evaluate, infer_foreign)
-                                      : infer_node(graph, id, infer_foreign));
+    TRY(is_foreign(graph.node(id)) ? infer_translated(graph, id, evaluate, infer_foreign)
+                                   : infer_node(graph, id, infer_foreign));
     if (std::optional<std::vector<Tensor>> outputs = fold_node(graph, id, evaluate))
       detach_outputs(graph, id, std::move(*outputs));
     else

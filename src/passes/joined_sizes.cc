@@ -72,7 +72,7 @@ std::optional<JoinedSizes> find_sizes_to_join(const Graph& graph, const Evaluate
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     std::optional<Pair> met;
-    if (!is_tensorflow(node)) {
+    if (!is_foreign(node)) {
       met = find_meeting(graph, node, may_join);
     } else if (const auto translated = translated_node(graph, NodeId{i}, evaluate, Weights::by_type)) {
       for (size_t n = 0; n < translated->nodes.size() && !met; ++n)

@@ -23,8 +23,9 @@ Result<Graph> translated_node(const Graph& graph, NodeId node, const Evaluate& e
   return translated;
 }
 
-Result<Graph> translated_region(const Graph& region, const Evaluate& evaluate) {
-  Graph translated = TRY(translate_graph(region));
+Result<Graph> translated_region(const Graph& region, const Evaluate& evaluate,
+                                const std::function<bool(NodeId)>& is_chosen) {
+  Graph translated = TRY(translate_graph(region, is_chosen));
   translated.open_sizes = region.open_sizes;
   TRY(infer_types(translated, evaluate, {}));
   return translated;

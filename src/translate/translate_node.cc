@@ -10,9 +10,11 @@
 namespace intarsia {
 namespace {
 
-const std::map<std::string_view, TranslationRule>& all_rules() {
-  static const std::map<std::string_view, TranslationRule> rules = [] {
-    std::map<std::string_view, TranslationRule> all;
+using Rules = std::map<std::string_view, TranslationRule>;
+
+const Rules& tensorflow_rules() {
+  static const Rules rules = [] {
+    Rules all;
     for (const auto& family :
          {elementwise_translations(), contraction_translations(), window_translations(),
           normalization_translations(), reduction_translations(), movement_translations(),
@@ -24,22 +26,42 @@ const std::map<std::string_view, TranslationRule>& all_rules() {
   return rules;
 }
 
+const Rules& onnxruntime_rules() {
+  static const Rules rules = [] {
+    Rules all;
+    for (const TranslationRow& row : onnxruntime_translations()) all[row.op] = row.rule;
+    return all;
+  }();
+  return rules;
+}
+
+/// Returns the rule of a node; null if it has none.
+TranslationRule find_rule(const Node& node) {
+  if (!is_tensorflow(node) && node.domain != "com.microsoft") return nullptr;
+  const Rules& rules = is_tensorflow(node) ? tensorflow_rules() : onnxruntime_rules();
+  const auto at = rules.find(node.op);
+  return at == rules.end() ? nullptr : at->second;
+}
+
 Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& values) {
-  const auto rule = all_rules().find(node.op);
-  if (rule == all_rules().end()) return fail("TensorFlow's {} has no translation", node.op);
-  if (std::ranges::find(node.inputs, no_value) != node.inputs.end()) return fail("an input is omitted");
+  const TranslationRule rule = find_rule(node);
+  const char* framework = is_tensorflow(node) ? "TensorFlow" : "ONNX Runtime";
+  if (rule == nullptr) return fail("{}'s {} has no translation", framework, node.op);
+  if (is_tensorflow(node) && std::ranges::find(node.inputs, no_value) != node.inputs.end())
+    return fail("an input is omitted");
   Translation translation(from, node, to, values);
   const size_t first_made = to.nodes.size();
   try {
-    TRY(rule->second(translation));
+    TRY(rule(translation));
   } catch (const protozero::exception& error) {
     return fail("damaged attributes ({})", error.what());
   }
-  if (translation.lacks_input()) return fail("TensorFlow's {} with {} inputs", node.op, node.inputs.size());
+  if (translation.lacks_input())
+    return fail("{}'s {} with {} inputs", framework, node.op, node.inputs.size());
   for (size_t i = first_made; i < to.nodes.size(); ++i) TRY(verify_arity(to.nodes[i]));
   for (ValueId output : node.outputs) {
     if (output != no_value && !values.contains(output))
-      return fail("output '{}' of TensorFlow's {} has no translation", from.value(output).name, node.op);
+      return fail("output '{}' of {}'s {} has no translation", from.value(output).name, framework, node.op);
   }
   return {};
 }
@@ -82,16 +104,43 @@ Result<Graph> translate_node(const Graph& graph, NodeId id) {
   return to;
 }
 
-Result<Graph> translate_graph(const Graph& graph) {
+bool is_foreign(const Node& node) { return is_tensorflow(node) || find_rule(node) != nullptr; }
+
+namespace {
+
+/// Copies a node and the values that it reads and makes.
+void copy_into(const Graph& from, const Node& node, Graph& to, ValueMap& values) {
+  const auto value_of = [&](ValueId id) {
+    if (id == no_value) return no_value;
+    auto [at, is_new] = values.try_emplace(id, no_value);
+    if (!is_new) return at->second;
+    Value copy = from.value(id);
+    copy.producer = no_node;
+    to.values.push_back(std::move(copy));
+    return at->second = ValueId(to.values.size() - 1);
+  };
+  Node copy = node;
+  for (ValueId& input : copy.inputs) input = value_of(input);
+  for (ValueId& output : copy.outputs) output = value_of(output);
+  to.add_node(std::move(copy));
+}
+
+}  // namespace
+
+Result<Graph> translate_graph(const Graph& graph, const std::function<bool(NodeId)>& is_chosen) {
   Graph to = empty_graph(graph);
+  if (!std::ranges::all_of(graph.nodes, is_tensorflow)) to.opsets = graph.opsets;
   ValueMap values;
   for (ValueId input : graph.inputs) {
     values[input] = to.add_value(graph.value(input).name, graph.value(input).type);
     to.inputs.push_back(values[input]);
   }
-  for (const Node& node : graph.nodes) {
-    if (!is_tensorflow(node)) return fail("node '{}' ({}) is not a TensorFlow operator", node.name, node.op);
-    TRY(with_context(translate_into(graph, node, to, values), "node '{}' ({})", node.name, node.op));
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (!is_chosen(NodeId(n)))
+      copy_into(graph, node, to, values);
+    else
+      TRY(with_context(translate_into(graph, node, to, values), "node '{}' ({})", node.name, node.op));
   }
   for (ValueId output : graph.outputs) {
     const Value& value = graph.value(output);
@@ -106,7 +155,7 @@ Result<Graph> translate_graph(const Graph& graph) {
 
 std::vector<std::string_view> translated_operators() {
   std::vector<std::string_view> names;
-  for (const auto& [name, rule] : all_rules()) names.push_back(name);
+  for (const auto& [name, rule] : tensorflow_rules()) names.push_back(name);
   return names;
 }
 

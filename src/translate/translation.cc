@@ -15,6 +15,7 @@ ValueId Translation::input(size_t i) {
     const Value& value = from_.value(id);
     at->second = to_.add_value(value.name, value.type);
     to_.value(at->second).constant = value.constant;
+    to_.value(at->second).folded = value.folded;
     if (!value.constant) to_.inputs.push_back(at->second);
   }
   return at->second;
@@ -28,7 +29,7 @@ std::vector<ValueId> Translation::inputs(size_t first) {
 
 const ValueType& Translation::type(size_t i) const {
   static const ValueType unknown;
-  return has_input(node_, i) ? from_.value(node_.inputs[i]).type : unknown;
+  return has_input(i) ? from_.value(node_.inputs[i]).type : unknown;
 }
 
 Result<Shape> Translation::shape(size_t i) const {
@@ -55,7 +56,7 @@ Result<int64_t> Translation::rank(size_t i) const {
 }
 
 bool Translation::is_constant(size_t i) const {
-  return has_input(node_, i) && from_.value(node_.inputs[i]).constant.has_value();
+  return has_input(i) && from_.value(node_.inputs[i]).constant.has_value();
 }
 
 Result<Tensor> Translation::constant(size_t i) const {

@@ -1,4 +1,4 @@
-// View of the TensorFlow node that a rule translates, and helpers to add our operators.
+// View of the foreign node that a rule translates, and helpers to add our operators.
 #pragma once
 
 #include <map>
@@ -30,6 +30,7 @@ class Translation {
   const Node& node() const { return node_; }
   const Attributes& attributes() const { return node_.attributes; }
   size_t input_count() const { return node_.inputs.size(); }
+  bool has_input(size_t i) const { return intarsia::has_input(node_, i); }
   bool wants_output(size_t i) const { return has_output(node_, i); }
 
   /// Returns the input in the new graph; no_value if the node has fewer, which lacks_input then reports.

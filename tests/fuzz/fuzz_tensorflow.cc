@@ -50,7 +50,7 @@ void exercise(Result<Graph> graph) {
   fold_with_budget(*graph);
   must_verify(*graph);
   (void)tf::write_graph_def(*graph);
-  Result<Graph> translated = translate_graph(*graph);
+  Result<Graph> translated = translate_graph(*graph, [](NodeId) { return true; });
   if (!translated) return;
   must_verify(*translated);
   fold_with_budget(*translated);

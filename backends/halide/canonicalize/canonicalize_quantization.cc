@@ -189,9 +189,6 @@ class IntegerProduct {
   IntegerProduct(Rewriter& r, ValueId x, Weights weights, std::optional<ConvAttributes> conv)
       : r_(r), x_(x), weights_(std::move(weights)), conv_(std::move(conv)) {}
 
-  /// Checks whether sums of x, by which zero points of weights are multiplied, can be computed.
-  bool is_supported() const { return weights_.is_symmetric() || !conv_ || conv_->group == 1; }
-
   /// Emits the sums of products of x and w - zw, in i32.
   Result<ValueId> sums() {
     const ValueId sums =
@@ -248,11 +245,10 @@ class IntegerProduct {
                      ReductionAttributes{.axes = {static_cast<int64_t>(sizes.size()) - 1}});
     }
     Shape shape = r_.constant(weights_.integers)->shape();
-    shape[0] = 1;
+    SymbolicShape out = r_.out_sizes();
+    if (conv_->group == 1) shape[0] = 1, out[1] = 1;  // one sum for all channels
     Tensor ones(DType::i8, shape);
     std::ranges::fill(ones.as<int8_t>(), 1);
-    SymbolicShape out = r_.out_sizes();
-    out[1] = 1;
     return r_.emit(CoreOp::conv, {x_, r_.add_constant(std::move(ones))}, DType::i32, out, *conv_);
   }
 
@@ -304,10 +300,7 @@ Result<IntegerProduct> product_of(Rewriter& r, const ProductInputs& inputs, cons
     conv = TRY(conv_attributes(r, r.sizes(r.stored_in(inputs.x)), integers.shape()));
     conv->pad_value = pad_value;
   }
-  IntegerProduct product(r, r.unsigned_in(inputs.x), std::move(weights), std::move(conv));
-  if (!product.is_supported())
-    return fail("{} in groups by weights with zero points is not supported", r.node().op);
-  return product;
+  return IntegerProduct(r, r.unsigned_in(inputs.x), std::move(weights), std::move(conv));
 }
 
 /// Rewrites MatMulInteger and ConvInteger. The zero point of the activations may be computed at run time,
@@ -468,7 +461,6 @@ Result<std::optional<ValueId>> quantized_product(Rewriter& r, bool is_conv, bool
     conv->pad_value = zero;
   }
   IntegerProduct product(r, x->integers, std::move(weights), std::move(conv));
-  if (!product.is_supported()) return Made();
   return Made(TRY(product.numbers(scale * factor, zero)));
 }
 
