@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
@@ -6,7 +7,33 @@
 namespace intarsia {
 namespace {
 
+/// Checks scales that are known: positive numbers; or 0, if that is allowed.
+Status check_scales(const ShapeContext& context, size_t input, bool allows_zero) {
+  const Tensor* scales = context.has_input(input) ? context.constant(input) : nullptr;
+  if (scales == nullptr || scales->dtype() != DType::f32) return {};
+  for (const float scale : scales->as<float>()) {
+    if (std::isfinite(scale) && (scale > 0 || (allows_zero && scale == 0))) continue;
+    return fail("a scale is {} (input {}), want a positive number", scale, input);
+  }
+  return {};
+}
+
+/// Checks that a scale per index of an axis has an axis, and that a zero point has a shape that fits.
+Status check_granularity(const ShapeContext& context, size_t scale, size_t zero_point) {
+  const SymbolicShape *x = context.shape(0), *scales = context.shape(scale);
+  const SymbolicShape* zeros = context.has_input(zero_point) ? context.shape(zero_point) : nullptr;
+  const auto count = [](const SymbolicShape& shape) { return product_of_dims(shape, 0, shape.size()); };
+  if (scales != nullptr && zeros != nullptr && count(*scales).is_number() && count(*zeros).is_number() &&
+      count(*scales) != count(*zeros))
+    return fail("scales have shape {}, zero points {}", print_shape(*scales), print_shape(*zeros));
+  if (x == nullptr || scales == nullptr || scales->size() != 1 || (*scales)[0] == 1) return {};
+  const int64_t axis = TRY(normalize_axis(context.attributes().get_int("axis", 1), x->size()));
+  return require_same_dim((*x)[static_cast<size_t>(axis)], (*scales)[0], "the axis of the scales");
+}
+
 Status infer_quantize(ShapeContext& context) {
+  TRY(check_scales(context, 1, false));
+  TRY(check_granularity(context, 1, 2));
   const DType given = TRY(dtype_attribute(context, "output_dtype", DType::undefined));
   const DType otherwise = given == DType::undefined ? DType::u8 : given;
   context.set_output(0, context.has_input(2) ? context.dtype(2) : otherwise, input_shape(context, 0));
@@ -14,6 +41,11 @@ Status infer_quantize(ShapeContext& context) {
 }
 
 Status infer_dequantize(ShapeContext& context) {
+  if (context.has_input(2) && context.dtype(2) != context.dtype(0) && context.dtype(0) != DType::undefined)
+    return fail("it reads {}, its zero point is {}", dtype_name(context.dtype(0)),
+                dtype_name(context.dtype(2)));
+  TRY(check_scales(context, 1, true));
+  TRY(check_granularity(context, 1, 2));
   const DType given = TRY(dtype_attribute(context, "output_dtype", DType::undefined));
   context.set_output(0, given == DType::undefined ? context.dtype(1) : given, input_shape(context, 0));
   return {};
@@ -50,7 +82,15 @@ Status infer_mat_mul_integer(ShapeContext& context) {
   return {};
 }
 
+/// Checks the scales of QLinearConv and QLinearMatMul.
+Status check_qlinear(const ShapeContext& context) {
+  TRY(check_scales(context, 1, true));
+  TRY(check_scales(context, 4, true));
+  return check_scales(context, 6, false);
+}
+
 Status infer_qlinear_mat_mul(ShapeContext& context) {
+  TRY(check_qlinear(context));
   context.set_output(0, context.dtype(7), TRY(product_shape(context, 0, 3)));
   return {};
 }
@@ -109,6 +149,7 @@ Status infer_conv_integer(ShapeContext& context) {
 }
 
 Status infer_qlinear_conv(ShapeContext& context) {
+  TRY(check_qlinear(context));
   context.set_output(0, context.dtype(7), TRY(convolution_shape(context, 0, 3)));
   return {};
 }

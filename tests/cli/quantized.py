@@ -86,12 +86,9 @@ def save_convolutions(path, channels, layers, size):
     return save(path, nodes, inputs, outputs, constants, opsets=[("", 17)])
 
 
-@pytest.fixture(scope="module")
-def convolutions(tmp_path_factory):
-    """A network that ONNX Runtime's own tool quantized: i8 numbers, weights by channel, of 7 bits: with 8 its sums of two
-    products saturate on processors without VNNI (its documentation of quantization)."""
-    folder = tmp_path_factory.mktemp("quantized")
-    real = save_convolutions(folder / "real.onnx", channels=128, layers=3, size=16)
+def quantize(real, path, **options):
+    """Quantizes by ONNX Runtime's own tool, with weights of 7 bits: with 8 its sums of two products saturate on processors
+    without VNNI (its documentation of quantization)."""
     random = np.random.default_rng(1)
     samples = [{"x": random.uniform(-1, 1, (1, 3, 16, 16)).astype(np.float32)} for _ in range(4)]
 
@@ -99,17 +96,110 @@ def convolutions(tmp_path_factory):
         def get_next(self):
             return samples.pop() if samples else None
 
-    quantization.quantize_static(
+    quantization.quantize_static(real, path, Samples(), reduce_range=True, **options)
+    return path
+
+
+@pytest.fixture(scope="module")
+def convolutions(tmp_path_factory):
+    """A network of i8 numbers, with weights by channel."""
+    folder = tmp_path_factory.mktemp("quantized")
+    real = save_convolutions(folder / "real.onnx", channels=128, layers=3, size=16)
+    return quantize(
         real,
         folder / "int8.onnx",
-        Samples(),
         quant_format=quantization.QuantFormat.QDQ,
         activation_type=quantization.QuantType.QInt8,
         weight_type=quantization.QuantType.QInt8,
         per_channel=True,
-        reduce_range=True,
     )
-    return folder / "int8.onnx"
+
+
+FORMATS, TYPES = quantization.QuantFormat, quantization.QuantType
+
+
+@pytest.mark.parametrize(
+    "activations, weights",
+    ((TYPES.QInt8, TYPES.QInt8), (TYPES.QUInt8, TYPES.QInt8), (TYPES.QUInt8, TYPES.QUInt8)),
+    ids=("s8s8", "u8s8", "u8u8"),
+)
+@pytest.mark.parametrize("form", (FORMATS.QDQ, FORMATS.QOperator), ids=("qdq", "qoperator"))
+def test_our_kernels_compute_in_the_integers_of_the_model(tmp_path, form, activations, weights):
+    """Without a framework: weights stay in 8 bits, and results are ONNX Runtime's but for numbers half-way between two."""
+    real = save_convolutions(tmp_path / "real.onnx", channels=64, layers=3, size=16)
+    options = {"quant_format": form, "activation_type": activations, "weight_type": weights}
+    model = quantize(real, tmp_path / "int8.onnx", per_channel=weights == TYPES.QInt8, **options)
+    program = tmp_path / "int8.so"
+    report = call_json("compile", model, "-o", program, "--fallback", "none")
+    assert [region["target"] for region in report["regions"]] == ["halide@cpu"]
+    assert report["constants_bytes"] < 1.5 * ((3 + 2 * 64) * 9 * 64 + 64 * 10)
+    near = ("--rtol", "0", "--atol", 2.01 * step_of(model))
+    assert call_json("check", program, "--against", "onnxruntime", *near)["ok"]
+
+
+@pytest.mark.parametrize(
+    "op, domain, constants, attributes",
+    (
+        ("MatMulNBits", "com.microsoft", "nbits", {"K": 64, "N": 24, "bits": 4, "block_size": 16}),
+        ("DynamicQuantizeMatMul", "com.microsoft", "dynamic", {}),
+    ),
+)
+def test_products_of_onnxruntime_are_ours(tmp_path, op, domain, constants, attributes):
+    random = np.random.default_rng(3)
+    named = {
+        "nbits": [
+            ("w", random.integers(0, 256, (24, 4, 8)).astype(np.uint8)),
+            ("s", random.uniform(0.01, 0.02, 24 * 4).astype(np.float32)),
+            ("z", random.integers(0, 256, 24 * 2).astype(np.uint8)),
+        ],
+        "dynamic": [
+            ("w", random.integers(-64, 64, (64, 24)).astype(np.int8)),
+            ("s", random.uniform(0.01, 0.02, 24).astype(np.float32)),
+            ("z", np.zeros(24, np.int8)),
+        ],
+    }[constants]
+    node = helper.make_node(op, ["x", "w", "s", "z"], ["y"], domain=domain, **attributes)
+    model = save(
+        tmp_path / "product.onnx",
+        [node],
+        [("x", TensorProto.FLOAT, [3, 64])],
+        [("y", TensorProto.FLOAT, [3, 24])],
+        named,
+        opsets=[("", 17), ("com.microsoft", 1)],
+        checked=False,
+    )
+    report = call_json("check", model, "--fallback", "none", "--against", "onnxruntime")
+    assert report["ok"] and report["plans"][0]["targets"] == "halide@cpu"
+
+
+@pytest.mark.parametrize(
+    "scale, zero_point, axis, want",
+    (
+        (0.0, 0, 0, "a scale is 0 (input 1), want a positive number"),
+        (-0.5, 0, 0, "a scale is -0.5"),
+        (float("nan"), 0, 0, "a scale is nan"),
+        ([0.1, 0.0], [0, 0], 0, "a scale is 0"),
+        ([0.1, 0.2], [0, 0], 2, "axis 2"),
+        ([0.1, 0.2, 0.3], [0, 0, 0], 0, "the axis of the scales"),
+        ([0.1, 0.2], 0, 0, "scales have shape [2], zero points []"),
+    ),
+)
+def test_impossible_quantizations_are_errors(tmp_path, scale, zero_point, axis, want):
+    model = save_quantize(tmp_path / "q.onnx", scale, zero_point, axis)
+    assert want in error_of("compile", model, "-o", tmp_path / "q.so")
+    assert not (tmp_path / "q.so").exists()
+
+
+def test_a_zero_point_of_another_type_is_an_error(tmp_path):
+    model = save(
+        tmp_path / "q.onnx",
+        [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["y"])],
+        [("x", TensorProto.INT8, [2, 500])],
+        [("y", TensorProto.FLOAT, [2, 500])],
+        [("s", np.float32(0.1)), ("z", np.uint8(3))],
+        checked=False,
+    )
+    assert "it reads i8, its zero point is u8" in error_of("compile", model, "-o", tmp_path / "q.so")
 
 
 def step_of(model):

@@ -1,4 +1,5 @@
-"""The backend cases of the onnx package with every backend: what ONNX Runtime passes, we pass.
+"""The backend cases of the onnx package with every backend: what ONNX Runtime passes, we pass. Every third one; with more
+rounds all.
 
 Covers: backends/onnxruntime/ *.cc
 src/import/ import_onnx.cc onnx_*.cc
@@ -7,9 +8,11 @@ src/import/ import_onnx.cc onnx_*.cc
 import pytest
 from conformance_checks import Verdicts
 from onnx_cases import load_cases, read_exceptions, run_onnxruntime, run_ours
+from rounds import ROUNDS
 
 LIST = "unsupported_fallback_auto.txt"
 verdicts = Verdicts(read_exceptions(LIST), LIST)
+CASES = load_cases()[:: 3 if ROUNDS == 1 else 1]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +20,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("cases")
 
 
-@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case, folder):
     why = run_ours(case, folder)
     if why and run_onnxruntime(case):
