@@ -72,7 +72,7 @@ def with_open_sizes(model):
 
 
 CASES = [case for case in load_cases() if case.kind == "node" and case.name not in EXCEPTIONS][
-    ::5 if ROUNDS == 1 else 1
+    :: 5 if ROUNDS == 1 else 1
 ]
 
 

@@ -14,7 +14,8 @@
 namespace intarsia::test {
 
 /// Parses the text and infers the types of all values. Inputs whose names start with "w" become constants
-/// filled with random numbers; f32 numbers are a sixteenth of the size for those that start with "w_small".
+/// filled with random numbers; f32 numbers are a sixteenth of the size for those that start with "w_small",
+/// and from 0.01 to 0.02 for "w_scale".
 Result<Graph> make_graph(std::string_view text);
 
 /// Returns seeded random numbers: floats in [-2, 2], integers in [0, 3], bool 0 and 1.

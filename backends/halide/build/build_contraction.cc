@@ -74,11 +74,15 @@ class ContractionBuilder {
     p.name_vars();
   }
 
-  /// Chooses the form in which dot products read the input: f32 rounded to bf16; integers of 16 bits where
-  /// those of 8 have no instruction; with zeros up to a whole number of dot products.
+  /// Chooses the form in which the reduction reads the input: floats of 16 bits widened once, not at each
+  /// step; for dot products f32 rounded to bf16, integers of 16 bits where those of 8 have no instruction,
+  /// and zeros up to a whole number of dot products.
   void choose_stage() {
     const Halide::Type type = b_.type(node_.inputs[0]);
     if (b_.kernel().contraction().schedule.rounds_to_bf16) stage_as_ = StageAs{Halide::BFloat(16)};
+    const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
+    if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
+      stage_as_ = StageAs{b_.type(node_.outputs[0])};
     if (!type.is_uint() || !has_dots()) return;
     const int64_t depth = conv_ ? b_.sizes(node_.inputs[0])[1].number() / parts_.group
                                 : b_.sizes(node_.inputs[0]).back().number();

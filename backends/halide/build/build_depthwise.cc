@@ -130,7 +130,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   // Sums of few products of integers of 8 bits are exact in f32, whose multiply-adds are the fastest.
   const Halide::Type sums = b.type(node.outputs[0]);
   const Halide::Type type = sums.is_int() ? Halide::Float(32) : sums;
-  const auto as = sums.is_int() ? std::optional(StageAs{type}) : std::nullopt;
+  const auto as = b.type(node.inputs[0]) == type ? std::nullopt : std::optional(StageAs{type});
   d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel, as);
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});

@@ -99,6 +99,7 @@ class PointwiseSchedule {
     factor_ = vector_factor(typical(axis(at_)), b_.lanes());
     is_parallel_ = threads_ > 1 && element_count(typical_shape(argument_.shape)) >= 2 * min_task;
     out.reorder(inner_first);
+    if (is_short()) return apply_across(out);
     if (axis(at_).is_number()) return apply_vectors(out);
     apply_vectors(out.specialize(b_.size(axis(at_)) >= factor_));
     if (at_ > 0) parallelize(out);
@@ -107,6 +108,23 @@ class PointwiseSchedule {
  private:
   const Dim& axis(size_t i) const { return argument_.shape[order_[i]]; }
   const Var& inner() const { return vars_[order_[at_]]; }
+
+  /// Checks for a few elements, as the channels of a picture, inside of an axis that fills vectors.
+  bool is_short() const {
+    if (b_.kernel().form != Form::elementwise || at_ == 0 || !axis(at_).is_number()) return false;
+    return axis(at_).number() <= 4 && axis(at_ - 1).is_number() && axis(at_ - 1).number() >= b_.lanes() &&
+           argument_.strides[order_[at_ - 1]] == axis(at_);
+  }
+
+  /// Schedules vectors along the axis outside of the innermost one, which interleave in memory.
+  void apply_across(Halide::Stage out) const {
+    out.vectorize(vars_[order_[at_ - 1]], b_.lanes(), Halide::TailStrategy::ShiftInwards).unroll(inner());
+    for (size_t i = 0; is_parallel_ && i + 1 < at_; ++i)
+      if (typical(axis(i)) >= threads_) {
+        out.parallel(vars_[order_[i]]);
+        return;
+      }
+  }
 
   /// Schedules the loops where the innermost axis has at least a vector.
   void apply_vectors(Halide::Stage out) const {

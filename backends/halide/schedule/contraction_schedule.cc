@@ -53,9 +53,11 @@ std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vect
   return schedules;
 }
 
-std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const ContractionTile& tile,
-                                                     size_t most) {
-  if (!all_are(attributes_of<ConvAttributes>(conv).input_dilations, 1)) return {{Algorithm::depthwise, tile}};
+/// Returns schedules; numbers of fewer bits than the sums are widened once, in a copy.
+std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, bool widens,
+                                                     const ContractionTile& tile, size_t most) {
+  if (widens || !all_are(attributes_of<ConvAttributes>(conv).input_dilations, 1))
+    return {{Algorithm::depthwise, tile}};
   std::vector<ContractionSchedule> schedules{{Algorithm::depthwise_in_place, tile}};
   if (most > 1) schedules.push_back({Algorithm::depthwise, tile});
   return schedules;
@@ -138,7 +140,8 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
       rank_contraction_tiles(isa, bytes_of(anchor.outputs[0]), sizes.channels, row);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
-    return depthwise_schedules(anchor, tiles[0], space.max_tiles);
+    return depthwise_schedules(anchor, bytes_of(anchor.inputs[0]) < bytes_of(anchor.outputs[0]), tiles[0],
+                               space.max_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
   if (space.allows_bf16 && allows_rounding(body, anchor, sizes, isa) && space.constant_weights) {
     std::vector<ContractionSchedule> exact = direct;
