@@ -1,6 +1,7 @@
 """Quantized models: frameworks compute in the integers that the model has, as they do by themselves, and what `check` says of them.
 
 Covers: src/onnx/ unfold_constants.cc
+src/translate/ onnxruntime.cc
 src/measure/ check_model.cc nudge_inputs.cc
 backends/openvino/ node_forms.cc node_rules.cc
 """

@@ -217,6 +217,7 @@ class ContractionBuilder {
   /// Reads a matrix computed at run time: as it is if its rows are dense, else packed per batch element.
   Expr staged_matrix(const RDom& r) {
     const bool is_open = !parts_.channels.is_number();
+    if (has_dots()) return staged_dots(r);
     if (matrix_stride(0) == 1 && !is_open) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
     Var k("k");
@@ -229,6 +230,28 @@ class ContractionBuilder {
     parts_.pack_index = k;
     parts_.pack_reads_along_depth = matrix_stride(1) == 1;
     Exprs use{parts_.ci, r[0], panel()};
+    use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
+    return pack(use);
+  }
+
+  /// Packs a matrix computed at run time, with the neighbors of a dot product side by side.
+  Expr staged_dots(const RDom& r) {
+    Func pack("pack");
+    const Var k("k"), neighbor("neighbor");
+    std::vector<Var> index{neighbor, parts_.ci, k, parts_.co};
+    index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
+    const Expr step = k * as_int(parts_.dot) + neighbor;
+    const int64_t depth = b_.sizes(node_.inputs[0]).back().number();
+    Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
+    if (!parts_.channels.is_number())
+      column = Halide::min(Halide::likely(column), b_.size(parts_.channels) - 1);
+    const StageAs as{b_.type(node_.inputs[1]), depth % parts_.dot == 0 ? std::nullopt : std::optional(depth)};
+    pack(index) = as.element(matrix_element(1, {as.channel(step), column}), step);
+    pack.bound(neighbor, 0, as_int(parts_.dot)).unroll(neighbor);
+    parts_.pack = pack;
+    parts_.pack_index = k;
+    parts_.pack_reads_along_depth = matrix_stride(1) == 1;
+    Exprs use{r[0], parts_.ci, r[1], panel()};
     use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
     return pack(use);
   }

@@ -130,8 +130,8 @@ class ContractionLoops {
     p_.acc.compute_at(p_.out, xo_);
     schedule_accumulators(p_, p_.acc);
     if (p_.pack.defined()) {
-      schedule_pack(
-          {p_.pack, p_.ci, p_.pack_index, p_.depth, as_int(p_.tile.lanes), p_.pack_reads_along_depth});
+      schedule_pack({p_.pack, p_.ci, p_.pack_index, floor_div(p_.depth, p_.dot), as_int(p_.tile.lanes),
+                     p_.pack_reads_along_depth});
       if (p_.batch.empty())
         p_.pack.compute_root();
       else

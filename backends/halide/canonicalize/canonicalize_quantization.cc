@@ -1,34 +1,15 @@
-// Quantized numbers, and products of integers of 8 bits. Kernels multiply u8 by constants of i8 and sum in
-// i32, whatever the signs in the model are:
-//   sum (x - zx) (w - zw)  =  sum x w  -  zx sum w  -  zw sum x  +  depth zx zw
-// where all but the first sum and `sum x`, which most models multiply by 0, are constants.
+// Quantization of numbers, and operators of ONNX that multiply integers of 8 bits.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/integer_product.h"
 #include "backends/halide/canonicalize/quantized_constants.h"
 
 namespace intarsia::halide {
 namespace {
-
-bool is_8_bits(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
-
-bool has_one(const Tensor* tensor) { return tensor != nullptr && element_count(tensor->shape()) == 1; }
-
-/// Returns the only element of a tensor, as an i64.
-int64_t only_integer(const Tensor& tensor) { return static_cast<int64_t>(read_scalar(tensor).value_or(0)); }
-
-template <typename T>
-Tensor tensor_of(DType dtype, const Shape& shape, const std::vector<T>& numbers) {
-  Tensor tensor(dtype, shape);
-  std::ranges::copy(numbers, tensor.as<T>().begin());
-  return tensor;
-}
-
-// ---- numbers that integers stand for ----
 
 /// Checks scale and zero point, which are given for all numbers at once or for each index of an axis.
 Status check_quantization(const Rewriter& r, ValueId scale, ValueId zero, const SymbolicShape& sizes) {
@@ -148,131 +129,6 @@ Status dynamic_quantize_linear(Rewriter& r) {
   return {};
 }
 
-// ---- products of integers ----
-
-/// Constant factor of a product.
-struct Weights {
-  ValueId integers = no_value;       // i8
-  int64_t depth = 1;                 // summands of a product
-  std::vector<int64_t> sums, zeros;  // of each output channel
-  std::vector<float> scales;
-
-  bool is_symmetric() const { return all_are(zeros, 0); }
-  int64_t channels() const { return static_cast<int64_t>(sums.size()); }
-};
-
-/// Reads constants of u8 whose output channels are `axis`; scale and zero are for all or for each of them.
-Result<Weights> read_weights(Rewriter& r, const Tensor& integers, const Tensor* scale, const Tensor& zero,
-                             int64_t axis) {
-  const Tensor as_signed = with_other_sign(integers, DType::i8);
-  Weights weights;
-  weights.sums = sums_along(as_signed, static_cast<size_t>(axis));
-  weights.depth = element_count(integers.shape()) / weights.channels();
-  const auto fits = [&](const Tensor& tensor) {
-    return has_one(&tensor) || element_count(tensor.shape()) == weights.channels();
-  };
-  if (!fits(zero) || (scale != nullptr && !fits(*scale)))
-    return fail("{}: weights of {} channels with zero points {}", r.node().op, weights.channels(),
-                print_shape(zero.shape()));
-  for (size_t c = 0; c < weights.sums.size(); ++c) {
-    weights.zeros.push_back(int64_t{zero.as<uint8_t>()[has_one(&zero) ? 0 : c]} - 128);
-    if (scale != nullptr) weights.scales.push_back(scale->as<float>()[has_one(scale) ? 0 : c]);
-  }
-  weights.integers = r.add_constant(as_signed);
-  return weights;
-}
-
-/// Product of integers of u8 by weights: a convolution, or a product of matrices with columns as channels.
-class IntegerProduct {
- public:
-  /// `conv` has the parameters of a convolution, and `zero` its padding; nullopt for matrices.
-  IntegerProduct(Rewriter& r, ValueId x, Weights weights, std::optional<ConvAttributes> conv)
-      : r_(r), x_(x), weights_(std::move(weights)), conv_(std::move(conv)) {}
-
-  /// Emits the sums of products of x and w - zw, in i32.
-  Result<ValueId> sums() {
-    const ValueId sums =
-        conv_ ? r_.emit(CoreOp::conv, {x_, weights_.integers}, DType::i32, r_.out_sizes(), *conv_)
-              : TRY(matrix_product(r_, x_, weights_.integers, r_.out_sizes()));
-    if (weights_.is_symmetric()) return sums;
-    const ValueId zeros = channel_constant(weights_.zeros);
-    return r_.emit_elementwise(
-        CoreOp::sub, {sums, r_.emit(CoreOp::mul, {sums_of_x(), zeros}, DType::i32, r_.sizes(sums))});
-  }
-
-  /// Returns what the sums have too much for each step of x's zero point: the sum of w - zw.
-  std::vector<int64_t> sums_of_weights() const {
-    std::vector<int64_t> sums = weights_.sums;
-    for (size_t c = 0; c < sums.size(); ++c) sums[c] -= weights_.depth * weights_.zeros[c];
-    return sums;
-  }
-
-  /// Returns the numbers that the sums stand for, given x's scale and zero point, which are constants.
-  /// `more` is added to the sums of each channel.
-  Result<ValueId> numbers(float scale, int64_t zero, const std::vector<int64_t>& more = {}) {
-    std::vector<int64_t> zeros = sums_of_weights();
-    for (size_t c = 0; c < zeros.size(); ++c) zeros[c] = zero * zeros[c] - (more.empty() ? 0 : more[c]);
-    std::vector<float> scales = weights_.scales;
-    for (float& of_weights : scales) of_weights *= scale;
-    const ValueId made = TRY(sums());
-    return r_.emit(
-        CoreOp::dequantize,
-        {made, r_.add_constant(tensor_of(DType::f32, channel_shape(), scales)), channel_constant(zeros)},
-        DType::f32, r_.sizes(made));
-  }
-
-  ValueId channel_constant(const std::vector<int64_t>& numbers) {
-    std::vector<int32_t> narrow;
-    for (int64_t number : numbers) narrow.push_back(static_cast<int32_t>(number));
-    return r_.add_constant(tensor_of(DType::i32, channel_shape(), narrow));
-  }
-
- private:
-  Shape channel_shape() const {
-    Shape shape(conv_ ? r_.out_sizes().size() - 1 : 1, 1);
-    shape[0] = weights_.channels();
-    return shape;
-  }
-
-  /// Emits the sum of x over all that a product multiplies.
-  ValueId sums_of_x() {
-    if (!conv_) {
-      const SymbolicShape sizes = r_.sizes(x_);
-      SymbolicShape reduced = sizes;
-      reduced.back() = 1;
-      const ValueId wide = r_.emit(CoreOp::cast, {x_}, DType::i32, sizes);
-      return r_.emit(CoreOp::reduce_sum, {wide}, DType::i32, reduced,
-                     ReductionAttributes{.axes = {static_cast<int64_t>(sizes.size()) - 1}});
-    }
-    Shape shape = r_.constant(weights_.integers)->shape();
-    SymbolicShape out = r_.out_sizes();
-    if (conv_->group == 1) shape[0] = 1, out[1] = 1;  // one sum for all channels
-    Tensor ones(DType::i8, shape);
-    std::ranges::fill(ones.as<int8_t>(), 1);
-    return r_.emit(CoreOp::conv, {x_, r_.add_constant(std::move(ones))}, DType::i32, out, *conv_);
-  }
-
-  Rewriter& r_;
-  ValueId x_;
-  Weights weights_;
-  std::optional<ConvAttributes> conv_;
-};
-
-// ---- operators of integers ----
-
-/// Returns a zero point of 8 bits as that of the same numbers in u8; 0 of an i8 is 128.
-Result<Tensor> zero_point(Rewriter& r, size_t input, DType dtype) {
-  Tensor zero(dtype, {});
-  std::memset(zero.data(), 0, zero.bytes());
-  if (!r.has_input(input)) return with_other_sign(zero, DType::u8);
-  const Tensor* given = r.constant(r.stored_in(input));
-  if (given == nullptr) return fail("{} with zero point {} not known at compile time", r.node().op, input);
-  if (given->dtype() != dtype)
-    return fail("{} of {} with a zero point of {}", r.node().op, dtype_name(dtype),
-                dtype_name(given->dtype()));
-  return with_other_sign(*given, DType::u8);
-}
-
 /// Returns constants of 8 bits as u8.
 Result<Tensor> constant_factor(Rewriter& r, size_t input) {
   const Tensor* constant = r.constant(r.stored_in(input));
@@ -370,200 +226,18 @@ Status qlinear(Rewriter& r) {
   return {};
 }
 
-constexpr std::array quantization_rule_list = std::to_array<RuleEntry>({
-    {"DequantizeLinear", dequantize_linear},
-    {"QuantizeLinear", quantize_linear},
-    {"DynamicQuantizeLinear", dynamic_quantize_linear},
-    {"MatMulInteger", integer_product},
-    {"ConvInteger", integer_product},
-    {"QLinearConv", qlinear},
-    {"QLinearMatMul", qlinear},
-});
-
-// ---- operators of floats, on integers that stand for them ----
-
-/// Constants that integers of u8 stand for.
-struct QuantizedConstant {
-  Tensor integers, scale, zero;
-  int64_t axis = 0;
-
-  bool is_for_axis(int64_t wanted) const { return has_one(&scale) || axis == wanted; }
-};
-
-/// Reads what a dequantization of constants makes.
-std::optional<QuantizedConstant> read_folded(const FoldedNode& folded) {
-  const auto constant = [&](size_t i) -> const Tensor* {
-    return i < folded.inputs.size() && folded.inputs[i].constant ? &*folded.inputs[i].constant : nullptr;
-  };
-  if (folded.node.op == "Transpose" && folded.inputs[0].folded != nullptr) {
-    std::optional<QuantizedConstant> before = read_folded(*folded.inputs[0].folded);
-    if (!before) return std::nullopt;
-    std::vector<int64_t> perm(before->integers.shape().size());
-    std::iota(perm.rbegin(), perm.rend(), 0);
-    perm = folded.node.attributes.get_ints("perm", perm);
-    if (perm.size() != before->integers.shape().size()) return std::nullopt;
-    before->integers = permuted(before->integers, perm);
-    before->axis = std::ranges::find(perm, before->axis) - perm.begin();
-    return before;
-  }
-  const Tensor *integers = constant(0), *scale = constant(1), *zero = constant(2);
-  if (folded.node.op != "DequantizeLinear" || integers == nullptr || scale == nullptr ||
-      !is_8_bits(integers->dtype()) || scale->dtype() != DType::f32 || scale->shape().size() > 1 ||
-      folded.node.attributes.get_int("block_size", 0) != 0)
-    return std::nullopt;
-  Tensor zeros(integers->dtype(), scale->shape());
-  std::memset(zeros.data(), 0, zeros.bytes());
-  if (zero != nullptr && zero->bytes() != zeros.bytes()) return std::nullopt;
-  if (zero != nullptr) std::memcpy(zeros.data(), zero->data(), zeros.bytes());
-  const int64_t axis = folded.node.attributes.get_int("axis", 1),
-                rank = static_cast<int64_t>(integers->shape().size());
-  return QuantizedConstant{with_other_sign(*integers, DType::u8), *scale, with_other_sign(zeros, DType::u8),
-                           axis < 0 ? axis + rank : axis};
+Result<Tensor> zero_point(Rewriter& r, size_t input, DType dtype) {
+  Tensor zero(dtype, {});
+  std::memset(zero.data(), 0, zero.bytes());
+  if (!r.has_input(input)) return with_other_sign(zero, DType::u8);
+  const Tensor* given = r.constant(r.stored_in(input));
+  if (given == nullptr) return fail("{} with zero point {} not known at compile time", r.node().op, input);
+  if (given->dtype() != dtype)
+    return fail("{} of {} with a zero point of {}", r.node().op, dtype_name(dtype),
+                dtype_name(given->dtype()));
+  return with_other_sign(*given, DType::u8);
 }
-
-/// Returns an input that consists of quantized constants.
-std::optional<QuantizedConstant> quantized_constant(Rewriter& r, size_t i) {
-  if (!r.has_input(i)) return std::nullopt;
-  if (const QuantizedValue* value = r.quantized_in(i)) {
-    const Tensor* integers = r.constant(value->integers);
-    if (integers == nullptr) return std::nullopt;
-    return QuantizedConstant{*integers, *r.constant(value->scale), *r.constant(value->zero), value->axis};
-  }
-  const Value& source = r.source(i);
-  return source.constant && source.folded != nullptr ? read_folded(*source.folded) : std::nullopt;
-}
-
-/// Returns numbers of one scale that integers stand for; null for others.
-const QuantizedValue* quantized_activations(Rewriter& r, size_t i) {
-  const QuantizedValue* value = r.has_input(i) ? r.quantized_in(i) : nullptr;
-  return value != nullptr && has_one(r.constant(value->scale)) ? value : nullptr;
-}
-
-/// Emits a product of quantized numbers by quantized constants; nullopt if it is none of integers.
-Result<std::optional<ValueId>> quantized_product(Rewriter& r, bool is_conv, bool swaps_weights,
-                                                 float factor) {
-  using Made = std::optional<ValueId>;
-  const QuantizedValue* x = quantized_activations(r, 0);
-  std::optional<QuantizedConstant> w = x != nullptr ? quantized_constant(r, 1) : std::nullopt;
-  if (!w || r.constant(x->integers) != nullptr) return Made();
-  if (!is_conv && w->integers.shape().size() != 2) return Made();
-  if (swaps_weights) {
-    w->integers = permuted(w->integers, {1, 0});
-    w->axis = 1 - w->axis;
-  }
-  if (!w->is_for_axis(is_conv ? 0 : 1)) return Made();
-  const auto zero = only_integer(*r.constant(x->zero));
-  const float scale = r.constant(x->scale)->as<float>()[0];
-  Weights weights = TRY(read_weights(r, w->integers, &w->scale, w->zero, is_conv ? 0 : 1));
-  std::optional<ConvAttributes> conv;
-  if (is_conv) {
-    conv = TRY(conv_attributes(r, r.sizes(x->integers), w->integers.shape()));
-    conv->pad_value = zero;
-  }
-  IntegerProduct product(r, x->integers, std::move(weights), std::move(conv));
-  return Made(TRY(product.numbers(scale * factor, zero)));
-}
-
-Result<bool> conv_of_integers(Rewriter& r) {
-  std::optional<ValueId> out = TRY(quantized_product(r, true, false, 1));
-  if (!out) return false;
-  if (r.has_input(2)) {
-    r.dequantize_input(2);
-    out = r.emit_elementwise(CoreOp::add, {*out, r.channel_vector(r.in(2), r.rank(*out))});
-  }
-  r.set_output(0, *out);
-  return true;
-}
-
-Result<bool> product_of_integers(Rewriter& r) {
-  const bool is_gemm = r.node().op == "Gemm";
-  if (is_gemm && r.attributes().get_int("transA", 0) != 0) return false;
-  const bool swaps = is_gemm && r.attributes().get_int("transB", 0) != 0;
-  const float alpha = is_gemm ? r.attributes().get_float("alpha", 1) : 1;
-  std::optional<ValueId> out = TRY(quantized_product(r, false, swaps, alpha));
-  if (!out) return false;
-  const float beta = is_gemm ? r.attributes().get_float("beta", 1) : 0;
-  if (is_gemm && r.has_input(2) && beta != 0) {
-    r.dequantize_input(2);
-    ValueId c = r.in(2);
-    TRY(r.require_broadcast(c, r.sizes(*out)));
-    if (beta != 1) c = r.emit_elementwise(CoreOp::mul, {c, r.add_scalar(beta, r.dtype(c))});
-    out = r.emit_elementwise(CoreOp::add, {*out, c});
-  }
-  r.set_output(0, *out);
-  return true;
-}
-
-bool are_equal(const Tensor* a, const Tensor* b) {
-  return has_one(a) && has_one(b) && a->dtype() == b->dtype() &&
-         std::memcmp(a->data(), b->data(), a->bytes()) == 0;
-}
-
-/// Gives the integers themselves where numbers are quantized as they were.
-Result<bool> quantize_again(Rewriter& r) {
-  const QuantizedValue* x = quantized_activations(r, 0);
-  if (x == nullptr || !is_8_bits(r.stored_out_dtype())) return false;
-  const Tensor* scale = r.constant(r.stored_in(1));
-  const Result<Tensor> zero = zero_point(r, 2, r.stored_out_dtype());
-  const double number = scale != nullptr ? read_scalar(*scale).value_or(0) : 0;
-  if (!zero || !std::isnormal(number) || !are_equal(scale, r.constant(x->scale)) ||
-      !are_equal(&*zero, r.constant(x->zero)))
-    return false;
-  r.set_unsigned(0, x->integers);
-  return true;
-}
-
-/// Operators that only move numbers of their first input, so that they may move integers instead. The
-/// maximum of a pool is a number that it reads.
-constexpr auto moving = std::to_array<std::string_view>(
-    {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Expand", "Tile",
-     "DepthToSpace", "SpaceToDepth", "Gather", "MaxPool", "Concat"});
-
-/// Checks whether all inputs of a Concat have the same quantization.
-bool are_alike(Rewriter& r) {
-  const QuantizedValue* first = quantized_activations(r, 0);
-  for (size_t i = 1; i < r.node().inputs.size(); ++i) {
-    const QuantizedValue* other = quantized_activations(r, i);
-    if (other == nullptr || !are_equal(r.constant(first->scale), r.constant(other->scale)) ||
-        !are_equal(r.constant(first->zero), r.constant(other->zero)))
-      return false;
-  }
-  return true;
-}
-
-/// Transposes constants, whose scales may be for each index of an axis.
-bool transpose_constants(Rewriter& r) {
-  const std::optional<QuantizedConstant> constant = quantized_constant(r, 0);
-  if (!constant || r.quantized_in(0) == nullptr) return false;
-  QuantizedValue made = *r.quantized_in(0);
-  std::vector<int64_t> perm(constant->integers.shape().size());
-  std::iota(perm.rbegin(), perm.rend(), 0);
-  perm = r.attributes().get_ints("perm", perm);
-  made.integers = r.add_constant(permuted(constant->integers, perm));
-  made.axis = std::ranges::find(perm, constant->axis) - perm.begin();
-  r.set_quantized(0, made);
-  return true;
-}
-
-Result<bool> move_integers(Rewriter& r, Rewriter::Rule rule) {
-  if (r.node().op == "Transpose" && transpose_constants(r)) return true;
-  const bool moves = std::ranges::find(moving, r.node().op) != moving.end();
-  if (!moves || quantized_activations(r, 0) == nullptr) return false;
-  if (r.node().op == "Concat" && !are_alike(r)) return false;
-  TRY(r.move_integers(rule));
-  return true;
-}
-
-}  // namespace
 
 std::span<const RuleEntry> quantization_rules() { return quantization_rule_list; }
-
-Result<bool> rewrite_on_integers(Rewriter& r, Rewriter::Rule rule) {
-  const std::string& op = r.node().op;
-  if (op == "Conv") return conv_of_integers(r);
-  if (op == "MatMul" || op == "Gemm") return product_of_integers(r);
-  if (op == "QuantizeLinear") return quantize_again(r);
-  return move_integers(r, rule);
-}
 
 }  // namespace intarsia::halide

@@ -331,6 +331,13 @@ bool Rewriter::rewrite_elements() {
   return true;
 }
 
+Status Rewriter::apply(Rule rule) {
+  if (TRY(rewrite_on_integers(*this, rule))) return {};
+  dequantize_inputs();
+  widen_inputs();
+  return rule(*this);
+}
+
 Result<Graph> Rewriter::rewrite(FoundRule (*find_rule)(const Node& node)) {
   for (size_t i = 0; i < source_.values.size(); ++i)
     if (source_.values[i].constant && mapped_[i] == no_value)
@@ -342,10 +349,7 @@ Result<Graph> Rewriter::rewrite(FoundRule (*find_rule)(const Node& node)) {
     const auto [rule, numbers] = find_rule(node);
     numbers_ = numbers;
     if (!rule) return fail("halide: no kernel for {}", node.op);
-    if (TRY(rewrite_on_integers(*this, rule))) continue;
-    dequantize_inputs();
-    widen_inputs();
-    const Status rewritten = rule(*this);
+    const Status rewritten = apply(rule);
     if (needs_numbers_) return fail("halide: {} on open sizes is not supported", node.op);
     TRY(rewritten);
   }

@@ -127,6 +127,8 @@ class Rewriter {
 
  private:
   void close_outputs();
+  /// Rewrites the node by its rule, or on integers.
+  Status apply(Rule rule);
   /// Computes the numbers of inputs that integers stand for, before its rule refers to any value.
   void dequantize_inputs();
   /// Widens the node's inputs of 16 bits, before its rule refers to any value.

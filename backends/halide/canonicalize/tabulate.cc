@@ -84,14 +84,20 @@ class Tabulator {
       roots_[index(node.outputs[0])] = *roots.begin();
   }
 
-  /// Checks whether a function's values are integers of 8 bits that more reads than functions of them.
+  /// Checks whether a function's values are integers of 8 bits that more reads than such functions.
   bool is_exit(ValueId value, const std::vector<std::vector<NodeId>>& readers,
                const std::vector<Node>& nodes) const {
-    const ValueId root = roots_[index(value)];
-    if (root == no_value || !is_u8(value)) return false;
-    if (std::ranges::find(graph_.outputs, value) != graph_.outputs.end()) return true;
-    return std::ranges::any_of(readers[index(value)], [&](NodeId reader) {
-      return roots_[index(nodes[index(reader)].outputs[0])] != root;
+    return roots_[index(value)] != no_value && is_u8(value) && !stays_inside(value, readers, nodes);
+  }
+
+  /// Checks whether only functions of the same integers read the values, and lead to integers of 8 bits.
+  bool stays_inside(ValueId value, const std::vector<std::vector<NodeId>>& readers,
+                    const std::vector<Node>& nodes) const {
+    if (std::ranges::find(graph_.outputs, value) != graph_.outputs.end()) return false;
+    return std::ranges::all_of(readers[index(value)], [&](NodeId reader) {
+      const ValueId made = nodes[index(reader)].outputs[0];
+      if (roots_[index(made)] != roots_[index(value)]) return false;
+      return is_u8(made) || stays_inside(made, readers, nodes);
     });
   }
 

@@ -286,8 +286,8 @@ void name_symbols(Call& call, const TypicalSizes& typical) {
 
 bool uses_dot_products(const Kernel& kernel) {
   const auto* contraction = std::get_if<ContractionDetails>(&kernel.details);
-  if (contraction == nullptr || !contraction->weights) return false;
-  const bool is_bf16 = kernel.inputs[*contraction->weights].dtype == DType::bf16;
+  if (contraction == nullptr) return false;
+  const bool is_bf16 = contraction->weights && kernel.inputs[*contraction->weights].dtype == DType::bf16;
   return contraction->packing.dot > (is_bf16 ? 1 : 2);
 }
 

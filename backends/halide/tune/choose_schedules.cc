@@ -45,7 +45,13 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   auto& [weights_input, chosen, packing] = std::get<ContractionDetails>(kernel.details);
   chosen = schedule;
-  if (!weights_input) return kernel;
+  if (!weights_input) {
+    // Only matrices of integers, whose depth is a number, are packed for dot products at run time.
+    const Node& anchor = kernel.body.node(kernel.anchor);
+    if (kernel.body.value(anchor.inputs[1]).type.dtype == DType::i8)
+      packing.dot = dot_of(kernel, schedule, contraction_sizes(kernel.body, anchor));
+    return kernel;
+  }
   const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
   const bool depthwise = is_depthwise(schedule.algorithm);
   const int64_t panel = schedule.tile.panel;

@@ -1,8 +1,8 @@
 // Kernels that compute with integers of 8 bits, in quantized graphs of all forms, against the reference
 // kernels, between guard pages: with dot products of this machine, and with the instructions of lower levels.
 //
-// Covers: backends/halide/canonicalize/ canonicalize_quantization.cc quantized_constants.cc rewriter.cc
-// tabulate.cc
+// Covers: backends/halide/canonicalize/ canonicalize_quantization.cc integer_product.cc
+// quantized_constants.cc rewrite_on_integers.cc rewriter.cc tabulate.cc
 // backends/halide/build/ build_contraction.cc build_depthwise.cc stage_input.cc
 // backends/halide/memory/ pack_weights.cc
 // src/base/ cpu_level.cc
@@ -12,6 +12,7 @@
 #include <string>
 
 #include "backends/halide/compile_region.h"
+#include "tests/backends/halide/device_runners.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/rounds.h"
 #include "tests/support/test_team.h"
@@ -94,6 +95,19 @@ constexpr QuantizedCase quantized_cases[] = {
      "input %x : U[5,66]\ninput %w : I[40,66]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
      "input %w_scale_w : f32[40]\ninput %w_zero_w : I[40]\n"
      "CONV\n%t = Transpose(%wf) {perm=[1,0]}\n%y = MatMul(%xf, %t)\noutput %y"},
+    {"ProductOfComputedMatrices",
+     "input %x : U[2,3,9,30]\ninput %b : U[2,3,30,21]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
+     "input %w_scale_b : f32[]\ninput %w_zero_b : U[]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
+     "%xf = DequantizeLinear(%x, %w_scale_x, %w_zero_x)\n%bf = DequantizeLinear(%b, %w_scale_b, %w_zero_b)\n"
+     "%m = MatMul(%xf, %bf)\n%y = QuantizeLinear(%m, %w_scale_y, %w_zero_y)\noutput %y",
+     0.4},
+    {"ProductByATransposedMatrix",
+     "input %x : U[2,9,8]\ninput %b : U[2,33,8]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
+     "input %w_scale_b : f32[]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
+     "%xf = DequantizeLinear(%x, %w_scale_x, %w_zero_x)\n%bf = DequantizeLinear(%b, %w_scale_b)\n"
+     "%t = Transpose(%bf) {perm=[0,2,1]}\n%m = MatMul(%xf, %t)\n"
+     "%y = QuantizeLinear(%m, %w_scale_y, %w_zero_y)\noutput %y",
+     0.4},
     {"QLinearConv",
      "input %x : U[1,10,9,9]\ninput %w : I[12,10,3,3]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
      "input %w_scale_w : f32[12]\ninput %w_zero_w : I[12]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
@@ -217,6 +231,27 @@ TEST_P(QuantizedKernels, AgreeWithReference) {
     for (const char* weights : {"u8", "i8"})
       for (const char* level : {"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
         expect_as_reference(activations, weights, level, 2);
+}
+
+/// Checks about half of the cases, as a driver builds kernels slowly; with more rounds all.
+TEST_P(QuantizedKernels, AgreeWithReferenceOnDevices) {
+  std::mt19937 random(3);
+  const bool is_first = form_of(GetParam().name) == 0;
+  if (!is_first && rounds() == 1) return;
+  const auto graph = make_quantized(GetParam(), is_first ? "u8" : "i8", "i8", random);
+  ASSERT_TRUE(graph) << graph.error().message;
+  std::vector<Tensor> inputs = random_inputs(*graph);
+  for (Tensor& input : inputs) fill_integers(input, random);
+  const auto want = run_reference(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().message;
+  for (const Runner& runner : find_runners(GetParam().name)) {
+    SCOPED_TRACE(describe(runner));
+    const auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, {}, runner.device, runner.kernels);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto got = (*loaded)->run_on_device(inputs);
+    ASSERT_TRUE(got) << got.error().message;
+    for (size_t i = 0; i < want->size(); ++i) expect_near((*got)[i], (*want)[i]);
+  }
 }
 
 /// Checks that weights of products are not in the program as f32.
