@@ -226,6 +226,18 @@ Status qlinear(Rewriter& r) {
   return {};
 }
 
+constexpr std::array quantization_rule_list = std::to_array<RuleEntry>({
+    {"DequantizeLinear", dequantize_linear},
+    {"QuantizeLinear", quantize_linear},
+    {"DynamicQuantizeLinear", dynamic_quantize_linear},
+    {"MatMulInteger", integer_product},
+    {"ConvInteger", integer_product},
+    {"QLinearConv", qlinear},
+    {"QLinearMatMul", qlinear},
+});
+
+}  // namespace
+
 Result<Tensor> zero_point(Rewriter& r, size_t input, DType dtype) {
   Tensor zero(dtype, {});
   std::memset(zero.data(), 0, zero.bytes());
