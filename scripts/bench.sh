@@ -10,3 +10,5 @@ build/venv/bin/python bench/open_sizes.py
 build/venv/bin/python bench/size_sweeps.py
 build/venv/bin/python bench/open_models.py
 build/venv/bin/python bench/open_counts.py
+build/venv/bin/python bench/precision.py
+build/venv/bin/python bench/quantized.py

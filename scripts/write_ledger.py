@@ -32,7 +32,8 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
 - **some** (TensorFlow): the backend takes some of the nodes of the test cases and refuses others, most often for their types.
 - `halide` is our compiler, `reference` our plain kernels, which also compute constants at compile time. A node that
   neither supports runs in the framework that the model came from.
-- Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel.
+- Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel. Those that ONNX
+  Runtime's quantizers write (`QLinearAdd`, `QGemm`, `MatMulNBits`, ...) run in all backends ([precision](precision.md#quantized-models)).
 
 """
 ROLES = {

@@ -190,7 +190,8 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
   request.model_path = from.model == nullptr ? "" : from.model;
   request.compile = read.request;
   request.inputs = TRY(read_inputs(from.inputs, from.input_count));
-  if (from.rtol >= 0) request.tolerance.rtol = from.rtol;
+  if (read.request.allows_bf16) request.tolerance.rtol = rounding_tolerance(DType::bf16);
+  if (from.rtol >= 0) request.tolerance.rtol = from.rtol, request.tolerance.widens = false;
   if (from.atol >= 0) request.tolerance.atol = from.atol;
   for (size_t i = 0; i < from.binding_count; ++i)
     request.bind.devices.emplace_back(from.bindings[i].slot, from.bindings[i].device);

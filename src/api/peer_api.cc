@@ -63,7 +63,7 @@ Status compare(const intarsia_tensor* actual, const intarsia_tensor* reference, 
                int32_t* ok, char** report) {
   const std::vector<NamedValue> a = TRY(read_inputs(actual, 1)), b = TRY(read_inputs(reference, 1));
   Tolerance tolerance;
-  if (rtol >= 0) tolerance.rtol = rtol;
+  if (rtol >= 0) tolerance.rtol = rtol, tolerance.widens = false;
   if (atol >= 0) tolerance.atol = atol;
   const Difference difference = compare_tensors(a[0].tensor.view(), b[0].tensor.view(), tolerance);
   if (ok != nullptr) *ok = difference.ok ? 1 : 0;

@@ -97,7 +97,8 @@ Difference compare_reals(const TensorView& actual, const TensorView& reference, 
     worst = i;
   }
   difference.max_rel = largest > 0 ? difference.max_abs / largest : difference.max_abs;
-  const double allowed = tolerance.atol + tolerance.rtol * largest;
+  const double least = tolerance.widens ? rounding_tolerance(reference.dtype) : 0;
+  const double allowed = tolerance.atol + std::max(tolerance.rtol, least) * largest;
   if (difference.max_abs <= allowed) return difference;
   difference.ok = false;
   difference.why =
@@ -123,6 +124,11 @@ std::string find_first_difference(const TensorView& actual, const TensorView& re
 }
 
 }  // namespace
+
+double rounding_tolerance(DType dtype) {
+  if (dtype == DType::f16) return 1e-2;
+  return dtype == DType::bf16 ? 6e-2 : 0;
+}
 
 Difference compare_tensors(const TensorView& actual, const TensorView& reference,
                            const Tolerance& tolerance) {

@@ -11,7 +11,12 @@ namespace intarsia {
 struct Tolerance {
   double rtol = 1e-3;  // tolerance relative to the tensor's largest finite |reference|
   double atol = 1e-5;
+  bool widens = true;  // whether rtol is at least that of the tensor's dtype (rounding_tolerance)
 };
+
+/// Returns the part of the largest number by which correct computations of floats of 16 bits may differ: they
+/// round at other places. 0 for other types.
+double rounding_tolerance(DType dtype);
 
 struct Difference {
   bool ok = false;

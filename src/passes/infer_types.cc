@@ -36,15 +36,21 @@ Status infer_translated(Graph& graph, NodeId id, const Evaluate& evaluate,
   const Result<Graph> translated = translated_node(graph, id, evaluate, Weights::by_type);
   if (!translated) return infer_node(graph, id, infer_foreign);
   std::vector<Tensor> known;
+  std::vector<std::shared_ptr<const FoldedNode>> notes;
   size_t number = 0;
   for (ValueId output : graph.node(id).outputs) {
     if (output == no_value) continue;
     const Value& value = translated->value(translated->outputs[number++]);
     graph.value(output).type = known_outside(value.type, graph, graph.node(id));
-    if (value.constant) known.push_back(*value.constant);
+    if (!value.constant) continue;
+    known.push_back(*value.constant);
+    notes.push_back(value.folded);
   }
-  if (known.size() == number && number == graph.node(id).outputs.size())
-    detach_outputs(graph, id, std::move(known));
+  const std::vector<ValueId> outputs = graph.node(id).outputs;
+  if (known.size() != number || number != outputs.size()) return {};
+  detach_outputs(graph, id, std::move(known));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (notes[i] != nullptr) graph.value(outputs[i]).folded = notes[i];
   return {};
 }
 

@@ -23,6 +23,7 @@ std::span<const TranslationRow> indexing_translations();
 std::span<const TranslationRow> slicing_translations();
 std::span<const TranslationRow> image_translations();
 std::span<const TranslationRow> recurrent_translations();
+std::span<const TranslationRow> quantization_translations();
 std::span<const TranslationRow> onnxruntime_translations();
 
 }  // namespace intarsia

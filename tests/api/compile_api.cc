@@ -234,6 +234,28 @@ TEST(CompileApi, ComparesTensors) {
   EXPECT_NE(other.json.find("element 3 is 4, want 4.0999"), std::string::npos) << other.json;
 }
 
+/// Checks that floats of 16 bits may differ by more: f16 256 and 257, but not 264; bf16 1 and 1.03125, but
+/// not 1.125.
+TEST(CompileApi, ComparesTensorsOfSixteenBits) {
+  struct Numbers {
+    int32_t dtype;
+    uint16_t number, near, far;
+  };
+  const int64_t one = 1;
+  for (auto [dtype, number, near, far] :
+       {Numbers{INTARSIA_F16, 0x5c00, 0x5c04, 0x5c20}, Numbers{INTARSIA_BF16, 0x3f80, 0x3f84, 0x3f90}}) {
+    const auto view = [&](uint16_t& bits) {
+      intarsia_tensor tensor{};
+      tensor.struct_size = sizeof(tensor);
+      tensor.name = "y", tensor.kind = INTARSIA_TENSOR, tensor.dtype = dtype;
+      tensor.data = &bits, tensor.rank = 1, tensor.shape = &one;
+      return tensor;
+    };
+    EXPECT_TRUE(intarsia::Compiler::get().compare(view(near), view(number)).ok);
+    EXPECT_FALSE(intarsia::Compiler::get().compare(view(far), view(number)).ok);
+  }
+}
+
 TEST(CompileApi, ACancelledCompileHasItsOwnKind) {
   intarsia::CompileOptions options;
   options.is_cancelled = [] { return true; };

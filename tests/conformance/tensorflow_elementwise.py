@@ -308,6 +308,44 @@ IDIOMS = [
     case("Idiom.shared_value", {"x": normal(4, 3)}, lambda tf, x: [tf.exp(x), tf.exp(x) + 1, x]),
     case("Idiom.no_work", {"x": normal(4, 3)}, lambda tf, x: x),
     case("Idiom.control_edge", {"x": normal(4, 3)}, lambda tf, x: with_control(tf, x)),
+    op("FakeQuantWithMinMaxArgs", {"inputs": uniform(-7, 7, 3, 40)}),
+    op(
+        "FakeQuantWithMinMaxArgs.narrow",
+        {"inputs": uniform(-2, 4, 3, 40)},
+        min=-1.3,
+        max=3.1,
+        narrow_range=True,
+    ),
+    op("FakeQuantWithMinMaxArgs.few_bits", {"inputs": uniform(-2, 4, 3, 40)}, min=0.0, max=3.1, num_bits=4),
+    op(
+        "FakeQuantWithMinMaxVars",
+        {"inputs": uniform(-2, 4, 3, 40)},
+        min=np.float32(-1.7),
+        max=np.float32(3.3),
+    ),
+    op(
+        "FakeQuantWithMinMaxVarsPerChannel",
+        {"inputs": uniform(-3, 3, 2, 9, 3)},
+        min=np.float32([-1, -2, 0]),
+        max=np.float32([1, 0.5, 2]),
+    ),
+    case(
+        "FakeQuantWithMinMaxVars.convolution",
+        {"x": uniform(-1, 1, 1, 9, 9, 6)},
+        lambda tf, x: tf.nn.relu(
+            tf.nn.conv2d(
+                tf.raw_ops.FakeQuantWithMinMaxVars(inputs=x, min=-1.0, max=1.0),
+                tf.raw_ops.FakeQuantWithMinMaxVarsPerChannel(
+                    inputs=np.linspace(-1, 1, 3 * 3 * 6 * 4, dtype="float32").reshape(3, 3, 6, 4),
+                    min=np.float32([-1, -1, -1, -1]),
+                    max=np.float32([1, 1, 1, 1]),
+                    narrow_range=True,
+                ),
+                1,
+                "SAME",
+            )
+        ),
+    ),
     case(
         "Idiom.quantized_weights",
         {"x": normal(4, 8)},
