@@ -98,7 +98,11 @@ def compile_openvino(model: pathlib.Path, threads: int, inputs: dict) -> openvin
     core = openvino.Core()
     read = core.read_model(model)
     read.reshape({label: value.shape for label, value in inputs.items()})
-    hints = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+    hints = {
+        "INFERENCE_PRECISION_HINT": "f32",  # of what is not quantized; in bf16 it refuses some of these models
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+    }
     request = core.compile_model(read, "CPU", hints).create_infer_request()
     for label, value in inputs.items():
         request.set_tensor(label, openvino.Tensor(value))
