@@ -102,7 +102,7 @@ class PointwiseSchedule {
     if (is_short()) return apply_across(out);
     if (axis(at_).is_number()) return apply_vectors(out);
     apply_vectors(out.specialize(b_.size(axis(at_)) >= factor_));
-    if (at_ > 0) parallelize(out);
+    if (at_ > 0) parallelize(out, at_);
   }
 
  private:
@@ -119,11 +119,7 @@ class PointwiseSchedule {
   /// Schedules vectors along the axis outside of the innermost one, which interleave in memory.
   void apply_across(Halide::Stage out) const {
     out.vectorize(vars_[order_[at_ - 1]], b_.lanes(), Halide::TailStrategy::ShiftInwards).unroll(inner());
-    for (size_t i = 0; is_parallel_ && i + 1 < at_; ++i)
-      if (typical(axis(i)) >= threads_) {
-        out.parallel(vars_[order_[i]]);
-        return;
-      }
+    parallelize(out, at_ - 1);
   }
 
   /// Schedules the loops where the innermost axis has at least a vector.
@@ -135,7 +131,7 @@ class PointwiseSchedule {
       return;
     }
     if (factor_ > 1) out.vectorize(inner(), factor_, Halide::TailStrategy::ShiftInwards);
-    parallelize(out);
+    parallelize(out, at_);
   }
 
   /// Returns the elements of a task, at least a vector and at most all.
@@ -151,8 +147,9 @@ class PointwiseSchedule {
     return as_int(std::min(chunk, extent.number()));
   }
 
-  void parallelize(Halide::Stage out) const {
-    for (size_t i = 0; is_parallel_ && i < at_; ++i)
+  /// Shares the first of the outer `axes` that is long enough among threads.
+  void parallelize(Halide::Stage out, size_t axes) const {
+    for (size_t i = 0; is_parallel_ && i < axes; ++i)
       if (typical(axis(i)) >= threads_) {
         out.parallel(vars_[order_[i]]);
         return;

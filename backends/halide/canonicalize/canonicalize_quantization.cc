@@ -160,7 +160,7 @@ Result<IntegerProduct> product_of(Rewriter& r, const ProductInputs& inputs, cons
 }
 
 /// Rewrites MatMulInteger and ConvInteger. The zero point of the activations may be computed at run time,
-/// if there is no padding, which consists of it.
+/// if nothing is padded: pads have that zero point as their value.
 Status integer_product(Rewriter& r) {
   const bool is_conv = r.node().op == "ConvInteger";
   const DType dtype = r.dtype(r.stored_in(0));
@@ -205,7 +205,7 @@ Status qlinear(Rewriter& r) {
   const double x_scale = TRY(constant_scalar(r, 1)), y_scale = TRY(constant_scalar(r, 6));
   const Tensor* scale = r.constant(r.stored_in(4));
   if (!has_one(&x_zero) || scale == nullptr || scale->dtype() != DType::f32)
-    return fail("{} with scales or zero points that are no constants is not supported", r.node().op);
+    return fail("{} with scales or zero points that are not constants is not supported", r.node().op);
   const int64_t zero = only_integer(x_zero);
   IntegerProduct product =
       TRY(product_of(r, {.x = 0, .x_zero = 2, .weights = 3, .weights_zero = 5}, scale, is_conv, zero));
@@ -213,7 +213,7 @@ Status qlinear(Rewriter& r) {
   if (is_conv && r.has_input(8)) {
     const Tensor* given = r.constant(r.stored_in(8));
     if (given == nullptr || given->dtype() != DType::i32)
-      return fail("QLinearConv with a bias that is no constant of i32");
+      return fail("QLinearConv with a bias that is not a constant of i32");
     bias.assign(given->as<int32_t>().begin(), given->as<int32_t>().end());
     if (static_cast<int64_t>(bias.size()) != r.shape(r.stored_in(3))[0])
       return fail("QLinearConv with a bias of {} elements", bias.size());

@@ -107,8 +107,7 @@ Result<std::optional<ValueId>> product_of_computed(Rewriter& r) {
     return Made();
   const auto a_zero = only_integer(*r.constant(a->zero)), b_zero = only_integer(*r.constant(b->zero)) - 128;
   const float scale = r.constant(a->scale)->as<float>()[0] * r.constant(b->scale)->as<float>()[0];
-  const ValueId bits = r.emit_elementwise(CoreOp::bitwise_xor, {b->integers, r.add_scalar(128, DType::u8)});
-  const ValueId factor = r.emit(CoreOp::cast, {bits}, DType::i8, r.sizes(bits));
+  const ValueId factor = r.as_signed(b->integers);
   ValueId sums = TRY(matrix_product(r, a->integers, factor, r.out_sizes()));
   const auto times = [&](ValueId value, int64_t number) {
     return r.emit_elementwise(CoreOp::mul, {value, r.add_scalar(static_cast<double>(number), DType::i32)});

@@ -66,6 +66,11 @@ ValueId Rewriter::unsigned_in(size_t i) {
   return at->second;
 }
 
+ValueId Rewriter::as_signed(ValueId integers) {
+  const ValueId bits = emit_elementwise(CoreOp::bitwise_xor, {integers, add_scalar(128, DType::u8)});
+  return emit(CoreOp::cast, {bits}, DType::i8, sizes(bits));
+}
+
 ValueId Rewriter::dequantized(const QuantizedValue& value) {
   const auto aligned = [&](ValueId constant) {
     SymbolicShape shape = sizes(constant);
@@ -273,8 +278,7 @@ void Rewriter::set_unsigned(size_t i, ValueId value) {
   const bool is_signed = source_.value(node_->outputs[i]).type.dtype == DType::i8;
   if (is_signed) {
     unsigned_[node_->outputs[i]] = value;
-    const ValueId bits = emit_elementwise(CoreOp::bitwise_xor, {value, add_scalar(128, DType::u8)});
-    value = emit(CoreOp::cast, {bits}, DType::i8, sizes(value));
+    value = as_signed(value);
   }
   mapped_[index(node_->outputs[i])] = value;
 }

@@ -59,6 +59,8 @@ class Rewriter {
   const Value& source(size_t i) const { return source_.value(node_->inputs[i]); }
   /// Returns an integer input of 8 bits as u8: an i8 is 128 more.
   ValueId unsigned_in(size_t i);
+  /// Returns integers of u8 as i8, which are 128 less.
+  ValueId as_signed(ValueId integers);
   DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
   const SymbolicShape& sizes(ValueId value) const { return sizes_of(graph_, value); }
   /// Returns the sizes of a value as numbers. If one is open, the node is refused: its rule is for numbers.
