@@ -1,5 +1,11 @@
 #include "base/cpu_level.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace intarsia {
 
 Result<std::string> resolve_cpu_level(const std::string& name) {
@@ -32,13 +38,31 @@ bool has_common_features() {
          __builtin_cpu_supports("vpclmulqdq");
 }
 
+/// Asks for the registers; numbers are those of Linux's asm/prctl.h and of Intel's CPUID leaf 7.
+bool ask_for_amx() {
+  constexpr unsigned bf16 = 1U << 22, tile = 1U << 24, int8 = 1U << 25, wanted = bf16 | tile | int8;
+  constexpr int arch_req_xcomp_perm = 0x1023, xfeature_xtiledata = 18;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & wanted) != wanted) return false;
+  return syscall(SYS_arch_prctl, arch_req_xcomp_perm, xfeature_xtiledata) == 0;
+}
+
 }  // namespace
 #endif
+
+bool allow_amx() {
+#if defined(__x86_64__)
+  static const bool is_allowed = ask_for_amx();
+  return is_allowed;
+#else
+  return false;
+#endif
+}
 
 DotProducts dot_products() {
 #if defined(__x86_64__)
   if (has_common_features() && __builtin_cpu_supports("avx512fp16") && __builtin_cpu_supports("avxvnni"))
-    return DotProducts::sapphire_rapids;
+    return allow_amx() ? DotProducts::amx : DotProducts::sapphire_rapids;
   if (has_common_features() && __builtin_cpu_supports("sse4a")) return DotProducts::zen4;
 #endif
   return DotProducts::none;
@@ -53,6 +77,7 @@ std::vector<std::string> features_of_dot_products(DotProducts kind) {
     features.emplace_back("sse4a");
   else
     features.insert(features.end(), {"avx512fp16", "avxvnni"});
+  if (kind == DotProducts::amx) features.insert(features.end(), {"amx-tile", "amx-bf16", "amx-int8"});
   return features;
 }
 

@@ -17,11 +17,16 @@ Result<std::string> resolve_cpu_level(const std::string& name);
 std::vector<std::string> features_of_cpu_level(const std::string& level);
 
 /// Kind of processor that multiplies numbers of 8 and 16 bits and sums neighbors in one instruction. Code for
-/// one may have any instruction of the processors that LLVM has in mind.
-enum class DotProducts : uint8_t { none, sapphire_rapids, zen4 };
+/// one may have any instruction of the processors that LLVM has in mind; `amx` is Sapphire Rapids with tile
+/// registers, which virtual machines and old kernels of Linux hide.
+enum class DotProducts : uint8_t { none, sapphire_rapids, zen4, amx };
 
 /// Returns the kind of this machine's processor.
 DotProducts dot_products();
+
+/// Asks Linux for the tile registers of Advanced Matrix Extensions (AMX), once for all threads of the process.
+/// Returns false where the processor or the system has none for bf16 and integers of 8 bits.
+bool allow_amx();
 
 /// Returns the features, by GCC's names, of code for that kind, besides those of x86-64-v4.
 std::vector<std::string> features_of_dot_products(DotProducts kind);

@@ -1,3 +1,4 @@
+#include "base/cpu_level.h"
 #include "program/verify_machine.h"
 
 namespace intarsia {
@@ -41,6 +42,7 @@ Result<bool> cpu_has(const std::string& feature) {
   FEATURE("x86-64-v3")
   FEATURE("x86-64-v4")
 #undef FEATURE
+  if (feature == "amx-tile" || feature == "amx-bf16" || feature == "amx-int8") return allow_amx();
   return fail(ErrorKind::unsupported,
               "it needs the CPU feature '{}', which this Intarsia does not know: update Intarsia", feature);
 }

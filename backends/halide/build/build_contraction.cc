@@ -24,9 +24,10 @@ class ContractionBuilder {
     choose_stage();
     Func acc("acc");
     const std::vector<Var> index = parts_.inner_first();
-    const Expr zero = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
+    const Halide::Type type = b_.type(node_.outputs[0]);
+    const Expr zero = Halide::Internal::make_zero(type);
     RDom r(reduction_domain(), "r");
-    acc(index) = zero;
+    acc(index) = parts_.on_amx ? Halide::undef(type) : zero;
     if (parts_.slices.slices == 1)
       acc(index) += product(r);
     else
@@ -42,6 +43,7 @@ class ContractionBuilder {
     ContractionParts& p = parts_;
     p.threads = b_.kernel().threads;
     p.dot = b_.kernel().contraction().packing.dot;
+    p.on_amx = b_.kernel().contraction().schedule.on_amx;
     const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
     const Dim channels = conv_ ? Dim(out_sizes_[1].number() / group) : out_sizes_.back();
@@ -56,7 +58,7 @@ class ContractionBuilder {
       p.batch_extents.assign(out_sizes_.begin(), out_sizes_.end() - 2);
       p.pixel_extents = {out_sizes_[rank - 2]};
       depth_ = b_.sizes(node_.inputs[0]).back();
-      if (p.dot > 1) depth_ = ceil_div(depth_, p.dot) * p.dot;
+      if (p.dot > 1) depth_ = ceil_div(depth_, depth_unit()) * depth_unit();
     }
     const bool rounds = b_.kernel().contraction().schedule.rounds_to_bf16;
     const int bytes = rounds ? 2 : b_.type(node_.inputs[0]).bytes();
@@ -83,11 +85,11 @@ class ContractionBuilder {
     const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
-    if (!type.is_uint() || !has_dots()) return;
+    if (!has_dots() || (!type.is_uint() && !parts_.on_amx)) return;
     const int64_t depth = conv_ ? b_.sizes(node_.inputs[0])[1].number() / parts_.group
                                 : b_.sizes(node_.inputs[0]).back().number();
-    if (parts_.dot == 2) stage_as_ = StageAs{Halide::Int(16)};
-    if (depth % parts_.dot == 0) return;
+    if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
+    if (depth % depth_unit() == 0) return;
     if (!stage_as_) stage_as_ = StageAs{type};
     stage_as_->channels = depth;
   }
@@ -144,6 +146,11 @@ class ContractionBuilder {
   }
 
   bool has_dots() const { return parts_.dot > 1; }
+
+  /// Returns the channels that are multiplied together; zeros fill up the depth.
+  int64_t depth_unit() const {
+    return parts_.dot * depth_steps(b_.kernel().contraction().schedule);
+  }
 
   /// Returns the input channel, within the group of channels, of a step of the reduction.
   Expr depth_at(const RDom& r) const {
@@ -245,7 +252,7 @@ class ContractionBuilder {
     Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
     if (!parts_.channels.is_number())
       column = Halide::min(Halide::likely(column), b_.size(parts_.channels) - 1);
-    const StageAs as{b_.type(node_.inputs[1]), depth % parts_.dot == 0 ? std::nullopt : std::optional(depth)};
+    const StageAs as{b_.type(node_.inputs[1]), depth % depth_unit() == 0 ? std::nullopt : std::optional(depth)};
     pack(index) = as.element(matrix_element(1, {as.channel(step), column}), step);
     pack.bound(neighbor, 0, as_int(parts_.dot)).unroll(neighbor);
     parts_.pack = pack;
@@ -319,6 +326,7 @@ class ContractionBuilder {
     schedule_contraction(b_, p);
     BuiltKernel built = b_.finish(p.out, seen_argument());
     if (p.even_tiles) built.leave(*p.even_tiles);
+    if (p.on_amx) built.amx_sums = p.acc.name();
     return built;
   }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "backends/halide/build/amx_products.h"
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/level_features.h"
 #include "backends/halide/build/load_from_output.h"
@@ -25,9 +26,8 @@ Target make_target(const Kernel& kernel, bool checks) {
   const Isa& isa = kernel.isa;
   std::vector<Target::Feature> features = features_of_level(isa.level);
   features.push_back(Target::UserContext);
-  if (uses_dot_products(kernel))
-    features.push_back(isa.dot_products == DotProducts::zen4 ? Target::AVX512_Zen4
-                                                             : Target::AVX512_SapphireRapids);
+  if (const DotProducts kind = dot_products_of(kernel); kind != DotProducts::none)
+    features.push_back(kind == DotProducts::zen4 ? Target::AVX512_Zen4 : Target::AVX512_SapphireRapids);
   if (isa.device == KernelDevice::cuda)
     features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
   else if (isa.is_offloaded())
@@ -87,6 +87,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     if (kernel.isa.is_opencl()) make_comparisons_plain(built.output);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
+    if (!built.amx_sums.empty()) multiply_on_amx(pipeline, built.amx_sums);
     const std::string symbol = name_of(kernel, checks) + symbol_ending(kernel, built.output_argument);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),

@@ -18,8 +18,16 @@ void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
 }
 
+/// Leaves sums to multiply_on_amx().
+void schedule_amx(ContractionParts& p, Func acc) {
+  std::vector<VarOrRVar> order{p.reduction[0], p.reduction[1], p.ci, p.pixels.back()};
+  for (int i = 2; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
+  acc.store_in(Halide::MemoryType::Stack).update().reorder(order);
+}
+
 /// Schedules sums of a tile in registers: the tile innermost, then the reduction.
 void schedule_accumulators(ContractionParts& p, Func acc) {
+  if (p.on_amx) return schedule_amx(p, acc);
   Var x = p.pixels.back();
   acc.reorder(p.ci, x);
   vectorize_lanes(acc, p);
@@ -264,7 +272,7 @@ class ContractionLoops {
     for (size_t i = p_.batch.size(); i-- > 0;) order.emplace_back(p_.batch[i]);
     out.reorder(order);
     vectorize_lanes(out, p_);
-    out.unroll(xi_);
+    if (!p_.on_amx) out.unroll(xi_);
     if (worth_threads(p_)) share_among_threads(out);
   }
 

@@ -33,6 +33,7 @@ struct ContractionParts {
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
   RDom reduction;   // with dot products, neighbors along the depth first, apart from the rest of it
   int64_t dot = 1;  // neighbors along the depth whose products one instruction sums
+  bool on_amx = false;  // sums are in tile registers (amx_products.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels

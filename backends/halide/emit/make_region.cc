@@ -39,9 +39,9 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   region.workspace_bytes = memory.workspace_bytes;
   for (const auto& [why, bytes] : memory.growths)
     if (bytes > 0) region.growths.push_back({why, bytes});
-  const auto call =
-      std::ranges::find_if(calls, [](const Call& one) { return uses_dot_products(one.kernel); });
-  if (call != calls.end()) region.cpu_features = features_of_dot_products(call->kernel.isa.dot_products);
+  DotProducts needed = DotProducts::none;
+  for (const Call& call : calls) needed = std::max(needed, dot_products_of(call.kernel));
+  region.cpu_features = features_of_dot_products(needed);
   std::set<std::string> seen;
   for (const EmittedKernel& kernel : kernels)
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);

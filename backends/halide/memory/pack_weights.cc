@@ -21,6 +21,7 @@ struct Packer {
   Shape strides;  // strides of (output channel, input channel, taps...)
   To* to;
   int64_t panels, panel, channels, dot;  // channels: outputs of a group
+  int64_t steps;                         // dot products along the depth
 
   /// Packs a group. Taps run in row-major order outside of input channels, lanes innermost, but for `dot`
   /// neighboring input channels.
@@ -30,7 +31,7 @@ struct Packer {
       for (int64_t tap = 0; tap < tap_count; ++tap) {
         int64_t offset = 0, rest = tap;
         for (size_t i = taps.size(); i-- > 0; rest /= taps[i]) offset += rest % taps[i] * strides[i + 2];
-        for (int64_t c = 0; c < depth; c += dot)
+        for (int64_t c = 0; c < steps * dot; c += dot)
           for (int64_t lane = 0; lane < panel; ++lane)
             for (int64_t d = 0; d < dot; ++d, ++to) {
               int64_t m = p * panel + lane;
@@ -47,7 +48,9 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
              const Packing& packing, Tensor& out) {
   const Shape& packed = out.shape();
   const T* from = static_cast<const T*>(tensor.data()) + storage.offset.number();
-  Packer<T, To> packer{from, {}, static_cast<To*>(out.data()), packing.panels, packing.panel, 0, packing.dot};
+  Packer<T, To> packer{
+      from, {}, static_cast<To*>(out.data()), packing.panels, packing.panel, 0, packing.dot, 0};
+  packer.steps = packed[packed.size() - 2];
   const Shape strides = fixed_sizes(storage.strides);
   if (op_of(node) == CoreOp::matmul) {
     size_t rank = shape.size();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/halide/core/core_attributes.h"
+#include "backends/halide/schedule/amx_schedule.h"
 #include "backends/halide/schedule/winograd.h"
 
 namespace intarsia::halide {
@@ -94,12 +95,15 @@ bool allows_rounding(const Graph& body, const Node& anchor, const ContractionSiz
 
 }  // namespace
 
+int64_t depth_steps(const ContractionSchedule& schedule) { return schedule.on_amx ? amx_tile : 1; }
+
 std::string print_schedule(const ContractionSchedule& schedule) {
   constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
                                    "winograd_4x4"};
-  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16] = schedule;
-  return fmt::format("{} {}, threads by {}{}", names[static_cast<size_t>(algorithm)], print_tile(tile),
-                     threads_share_rows ? "rows" : "panels", rounds_to_bf16 ? ", factors as bf16" : "");
+  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16, on_amx] = schedule;
+  return fmt::format("{} {}, threads by {}{}{}", names[static_cast<size_t>(algorithm)], print_tile(tile),
+                     threads_share_rows ? "rows" : "panels", rounds_to_bf16 ? ", factors as bf16" : "",
+                     on_amx ? ", on AMX" : "");
 }
 
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
@@ -143,14 +147,17 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
     return depthwise_schedules(anchor, bytes_of(anchor.inputs[0]) < bytes_of(anchor.outputs[0]), tiles[0],
                                space.max_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
-  if (space.allows_bf16 && allows_rounding(body, anchor, sizes, isa) && space.constant_weights) {
+  if (allows_amx(body, anchor, isa, space)) {
+    const std::vector<ContractionSchedule> amx = amx_schedules(body, anchor, space);
+    direct.insert(direct.begin(), amx.begin(), amx.end());
+  } else if (space.allows_bf16 && allows_rounding(body, anchor, sizes, isa) && space.constant_weights) {
     std::vector<ContractionSchedule> exact = direct;
     for (ContractionSchedule& schedule : direct) schedule.rounds_to_bf16 = true;
     direct.insert(direct.end(), exact.begin(), exact.end());
   }
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
-  const bool winograd_first = !winograd.empty() && !direct[0].rounds_to_bf16 &&
+  const bool winograd_first = !winograd.empty() && !direct[0].rounds_to_bf16 && !direct[0].on_amx &&
                               winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);
   std::vector<ContractionSchedule>& first = winograd_first ? winograd : direct;
   std::vector<ContractionSchedule>& second = winograd_first ? direct : winograd;

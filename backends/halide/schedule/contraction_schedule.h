@@ -22,8 +22,12 @@ struct ContractionSchedule {
   bool threads_share_rows =
       true;  // threads take blocks of rows; false (not depthwise): they take panels of all rows
   bool rounds_to_bf16 = false;  // factors of f32 are rounded to bf16, for dot products
+  bool on_amx = false;          // sums are in tile registers (AMX) of up to 16 pixels by 16 channels
   bool operator==(const ContractionSchedule&) const = default;
 };
+
+/// Returns the number of dot products along the depth that belong together: zeros fill up the depth.
+int64_t depth_steps(const ContractionSchedule& schedule);
 
 std::string print_schedule(const ContractionSchedule& schedule);
 
@@ -45,6 +49,7 @@ struct ScheduleSpace {
   bool constant_weights = false;  // weights are known at compile time and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
   bool allows_bf16 = false;       // factors of f32 may be rounded to bf16
+  bool has_open_sizes = false;    // code is for open sizes, and chosen for typical ones
   size_t max_tiles = 1;           // limit for each algorithm
   int threads = 1;
 };

@@ -28,6 +28,7 @@ struct Isa {
   /// neighboring elements.
   bool runs_groups() const { return group_items > 1; }
   bool has_dot_products() const { return dot_products != DotProducts::none; }
+  bool has_amx() const { return dot_products == DotProducts::amx; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
   /// weights stream past them. Each block reads all weights once, so larger blocks are faster until they

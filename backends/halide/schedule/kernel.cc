@@ -162,6 +162,8 @@ const char* dot_products_text(DotProducts kind) {
       return ", dot products of Sapphire Rapids";
     case DotProducts::zen4:
       return ", dot products of Zen 4";
+    case DotProducts::amx:
+      return ", dot products of Sapphire Rapids, AMX";
   }
   return "";
 }
@@ -284,11 +286,13 @@ void name_symbols(Call& call, const TypicalSizes& typical) {
 
 }  // namespace
 
-bool uses_dot_products(const Kernel& kernel) {
+DotProducts dot_products_of(const Kernel& kernel) {
   const auto* contraction = std::get_if<ContractionDetails>(&kernel.details);
-  if (contraction == nullptr) return false;
+  if (contraction == nullptr) return DotProducts::none;
+  if (contraction->schedule.on_amx) return DotProducts::amx;
   const bool is_bf16 = contraction->weights && kernel.inputs[*contraction->weights].dtype == DType::bf16;
-  return contraction->packing.dot > (is_bf16 ? 1 : 2);
+  if (contraction->packing.dot <= (is_bf16 ? 1 : 2)) return DotProducts::none;
+  return kernel.isa.has_amx() ? DotProducts::sapphire_rapids : kernel.isa.dot_products;
 }
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,

@@ -94,8 +94,8 @@ struct Kernel {
   }
 };
 
-/// Checks whether code for a kernel has instructions that its level lacks.
-bool uses_dot_products(const Kernel& kernel);
+/// Returns the kind of processor that code for a kernel needs besides its level.
+DotProducts dot_products_of(const Kernel& kernel);
 
 /// Returns the name of a kernel's open size.
 inline std::string symbol_name(size_t number) { return fmt::format("s{}", number); }

@@ -36,6 +36,7 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
     const int64_t dot = kernel.isa.has_dot_products() ? 4 : 2;
     return sizes.group == 1 || sizes.depth % dot == 0 ? dot : 1;
   }
+  if (schedule.on_amx) return 2;
   const bool are_bf16 = schedule.rounds_to_bf16 || (has(0, DType::bf16) && has(1, DType::bf16));
   return are_bf16 && sizes.depth % 2 == 0 && kernel.isa.has_dot_products() ? 2 : 1;
 }
@@ -67,7 +68,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
     packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
   else
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
-  const int64_t dots = (sizes.depth + packing.dot - 1) / packing.dot;
+  const int64_t steps = depth_steps(schedule);
+  const int64_t dots = (sizes.depth + packing.dot * steps - 1) / (packing.dot * steps) * steps;
   packed.insert(packed.end(), {dots, packing.panel * packing.dot});
   Argument& weights = kernel.inputs[*weights_input];
   ValueType& type = kernel.body.value(kernel.body.inputs[*weights_input]).type;
@@ -90,8 +92,8 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
   };
   if (kernel.form == Form::contraction) {
     const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
-    const ScheduleSpace space{kernel.weights().has_value(), direct_only, options.allows_bf16, most,
-                              kernel.threads};
+    const ScheduleSpace space{kernel.weights().has_value(), direct_only, options.allows_bf16,
+                              !of.symbols.empty(), most, kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
       variants.push_back(with_schedule(kernel, schedule));

@@ -193,6 +193,7 @@ TEST(HalideKernelText, DistinguishesEveryField) {
   changes.add("isa.group_items", [](Kernel& k) { k.isa.group_items = 2; });
   changes.add("isa.l2_bytes", [](Kernel& k) { k.isa.l2_bytes *= 2; });
   changes.add("isa.dot_products", [](Kernel& k) { k.isa.dot_products = DotProducts::zen4; });
+  changes.add("AMX", [](Kernel& k) { k.isa.dot_products = DotProducts::amx; });
   changes.add("other isa.dot_products", [](Kernel& k) { k.isa.dot_products = DotProducts::sapphire_rapids; });
   changes.add("anchor", [](Kernel& k) { k.anchor = no_node; });
   changes.add("in_place", [](Kernel& k) { k.in_place = 0; });
@@ -212,10 +213,10 @@ TEST(HalideKernelText, DistinguishesContractions) {
     return std::get<halide::ContractionDetails>(k.details);
   };
   const auto& [weights, schedule, packing] = of(kernel);
-  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16] = schedule;
+  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16, on_amx] = schedule;
   const auto& [panel, panels, dot] = packing;
   (void)algorithm, (void)tile, (void)threads_share_rows, (void)rounds_to_bf16, (void)panel, (void)panels;
-  (void)dot;
+  (void)dot, (void)on_amx;
   ASSERT_TRUE(weights);
   Changes changes(kernel);
   changes.add("weights", [&](Kernel& k) { of(k).weights.reset(); });
@@ -229,6 +230,7 @@ TEST(HalideKernelText, DistinguishesContractions) {
   changes.add("panels", [&](Kernel& k) { of(k).packing.panels += 1; });
   changes.add("dot", [&](Kernel& k) { of(k).packing.dot = 2; });
   changes.add("rounds_to_bf16", [&](Kernel& k) { of(k).schedule.rounds_to_bf16 = true; });
+  changes.add("on_amx", [&](Kernel& k) { of(k).schedule.on_amx = true; });
 }
 
 TEST(HalideKernelText, DistinguishesRecurrences) {

@@ -1,0 +1,258 @@
+#include "backends/halide/build/amx_products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "backends/halide/schedule/amx_schedule.h"
+#include "base/result.h"
+
+namespace intarsia::halide {
+namespace {
+
+using namespace Halide::Internal;
+using Halide::Expr;
+using Halide::Parameter;
+using Halide::Type;
+using Intrinsic = Halide::Internal::Call;
+
+/// Index of a memory access as a base and the distance between iterations of a loop, in elements.
+struct Access {
+  std::string buffer;
+  Type type;
+  Expr index;
+};
+
+/// Nest of loops around a store.
+struct LoopNest {
+  std::vector<const For*> loops;  // outermost first
+  const Store* store = nullptr;
+
+  /// Returns the distance of the accesses of two neighboring iterations; undefined without such a loop.
+  Expr stride(const Access& access, const For* loop) const {
+    const Expr next = Variable::make(Halide::Int(32), loop->name) + 1;
+    return simplify(substitute(loop->name, next, access.index) - access.index);
+  }
+
+  /// Returns the index in the first iteration of `loops`.
+  static Expr base(const Access& access, const std::vector<const For*>& loops) {
+    Expr index = access.index;
+    for (const For* loop : loops) index = substitute(loop->name, loop->min, index);
+    return simplify(index);
+  }
+};
+
+std::string print(const Stmt& statement) {
+  std::ostringstream text;
+  text << statement;
+  return text.str();
+}
+
+/// Puts the values of variables in their places.
+class InlineLets : public IRMutator {
+ private:
+  using IRMutator::visit;
+  Stmt visit(const LetStmt* let) override { return mutate(substitute(let->name, let->value, let->body)); }
+  Expr visit(const Let* let) override { return mutate(substitute(let->name, let->value, let->body)); }
+};
+
+LoopNest read_nest(const Stmt& body) {
+  LoopNest nest;
+  for (Stmt at = body; nest.store == nullptr;) {
+    if (const auto* loop = at.as<For>()) {
+      nest.loops.push_back(loop);
+      at = loop->body;
+    } else {
+      nest.store = at.as<Store>();
+      if (nest.store == nullptr)
+        throw Halide::CompileError(fmt::format("AMX: not loops of a product:\n{}", print(body)));
+    }
+  }
+  return nest;
+}
+
+/// Finds what a store multiplies.
+class FindFactors : public IRVisitor {
+ public:
+  explicit FindFactors(std::string sums) : sums_(std::move(sums)) {}
+  std::vector<Access> factors;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const Load* load) override {
+    if (load->name != sums_) factors.push_back({load->name, load->type, load->index});
+  }
+  std::string sums_;
+};
+
+int64_t extent_of(const For* loop) {
+  const auto extent = as_const_int(loop->extent);
+  if (!extent) throw Halide::CompileError("a loop of a product has no fixed extent");
+  return *extent;
+}
+
+/// Equal tiles along an axis of the sums.
+struct TileAxis {
+  int tiles = 1, extent = 1;
+
+  explicit TileAxis(int64_t elements)
+      : tiles(static_cast<int>((elements + amx_tile - 1) / amx_tile)),
+        extent(static_cast<int>(elements) / tiles) {
+    if (extent * tiles != elements) throw Halide::CompileError("tiles of a product differ");
+  }
+};
+
+/// Writes the statements for a nest of loops.
+class TileWriter {
+ public:
+  TileWriter(const LoopNest& nest, const std::string& sums) : nest_(nest), name_(sums + ".amx") {
+    FindFactors find(sums);
+    nest.store->value.accept(&find);
+    if (find.factors.size() != 2 || nest.loops.size() < 3)
+      throw Halide::CompileError("a product has not two factors");
+    sum_ = {sums, nest.store->value.type(), nest.store->index};
+    neighbors_ = nest.loops.back();
+    steps_ = nest.loops[nest.loops.size() - 2];
+    columns_ = nest.loops[nest.loops.size() - 3];
+    a_ = find.factors[0], b_ = find.factors[1];
+    if (is_const_zero(nest.stride(b_, columns_))) std::swap(a_, b_);
+    for (size_t i = 0; i + 3 < nest.loops.size(); ++i)
+      (is_const_zero(nest.stride(sum_, nest.loops[i])) ? taps_ : rows_).push_back(nest.loops[i]);
+    if (rows_.size() > 1) throw Halide::CompileError("a product has pixels along two axes");
+  }
+
+  Stmt write() const {
+    const TileAxis rows(rows_.empty() ? 1 : extent_of(rows_[0])), columns(extent_of(columns_));
+    const auto tile = [&](int row, int column) { return fmt::format("{}_{}_{}", name_, row, column); };
+    std::vector<Stmt> zeros, stores;
+    for (int row = 0; row < rows.tiles; ++row)
+      for (int column = 0; column < columns.tiles; ++column) {
+        zeros.push_back(write_tile(tile(row, column), call("tile_zero", shape(rows, columns))));
+        stores.push_back(store_tile(tile(row, column), rows, columns, row, column));
+      }
+    Stmt all = Block::make({Block::make(zeros), multiply(rows, columns, tile), Block::make(stores)});
+    for (int row = 0; row < rows.tiles; ++row)
+      for (int column = 0; column < columns.tiles; ++column)
+        all = Allocate::make(tile(row, column), sum_.type, Halide::MemoryType::AMXTile, {256}, const_true(),
+                             all);
+    return all;
+  }
+
+ private:
+  static constexpr int elements = amx_tile * amx_tile;
+
+  Type tile_type() const { return sum_.type.with_lanes(elements); }
+  static Expr every() { return Ramp::make(0, 1, elements); }
+  Expr call(const std::string& what, const std::vector<Expr>& arguments) const {
+    return Intrinsic::make(tile_type(), what, arguments, Intrinsic::CallType::Intrinsic);
+  }
+  static std::vector<Expr> shape(const TileAxis& rows, const TileAxis& columns) {
+    return {Cast::make(Halide::Int(16), rows.extent), Cast::make(Halide::Int(16), columns.extent * 4)};
+  }
+
+  Expr read_tile(const std::string& tile) const {
+    return Load::make(tile_type(), tile, every(), Halide::Buffer<>(), Parameter(), const_true(elements),
+                      ModulusRemainder());
+  }
+  static Stmt write_tile(const std::string& tile, const Expr& value) {
+    return Store::make(tile, value, every(), Parameter(), const_true(elements), ModulusRemainder());
+  }
+
+  /// Returns the stride along the pixels.
+  Expr row_stride(const Access& access) const {
+    return rows_.empty() ? Expr(0) : nest_.stride(access, rows_[0]);
+  }
+
+  Stmt store_tile(const std::string& tile, const TileAxis& rows, const TileAxis& columns, int row,
+                  int column) const {
+    const Expr stride = row_stride(sum_);
+    const Expr at =
+        LoopNest::base(sum_, nest_.loops) + stride * (row * rows.extent) + column * columns.extent;
+    std::vector<Expr> arguments = shape(rows, columns);
+    arguments.insert(arguments.end(), {Variable::make(Halide::Handle(), sum_.buffer), simplify(at * 4),
+                                       simplify(stride * 4), read_tile(tile)});
+    return Evaluate::make(Intrinsic::make(Halide::Int(32), "tile_store", arguments, Intrinsic::CallType::Intrinsic));
+  }
+
+  /// Returns the loops over the reduction, without those of a tile.
+  Stmt multiply(const TileAxis& rows, const TileAxis& columns, const auto& tile) const {
+    const int64_t neighbors = extent_of(neighbors_), steps = extent_of(steps_);
+    if (steps % amx_tile != 0 || neighbors * a_.type.bytes() != 4)
+      throw Halide::CompileError("the depth of a product does not fill tiles");
+    std::vector<const For*> inner{neighbors_, steps_, columns_};
+    inner.insert(inner.end(), rows_.begin(), rows_.end());
+    const Expr depth = Variable::make(Halide::Int(32), name_ + "_depth");
+    const Expr a_at = LoopNest::base(a_, inner) + depth * (amx_tile * nest_.stride(a_, steps_));
+    const Expr b_at = LoopNest::base(b_, inner) + depth * (amx_tile * nest_.stride(b_, steps_));
+    const auto load = [](const Access& from, int rows, int bytes, const Expr& at, const Expr& stride) {
+      const int size = from.type.bytes();
+      return Intrinsic::make(from.type.with_lanes(1024 / size), "tile_load",
+                        {rows, bytes, Variable::make(Halide::Handle(), from.buffer), simplify(at * size),
+                         simplify(stride * size)},
+                        Intrinsic::CallType::Intrinsic);
+    };
+    std::vector<Expr> a(static_cast<size_t>(rows.tiles)), b(static_cast<size_t>(columns.tiles));
+    const Expr a_stride = row_stride(a_), column = nest_.stride(b_, columns_);
+    for (int i = 0; i < rows.tiles; ++i)
+      a[static_cast<size_t>(i)] =
+          load(a_, rows.extent, 4 * amx_tile, a_at + a_stride * (i * rows.extent), a_stride);
+    for (int i = 0; i < columns.tiles; ++i)
+      b[static_cast<size_t>(i)] = load(b_, amx_tile, 4 * columns.extent, b_at + column * (i * columns.extent),
+                                       nest_.stride(b_, steps_));
+    const auto variable = [&](const std::vector<Expr>& of, char factor, int i) {
+      return Variable::make(of[0].type(), fmt::format("{}_{}{}", name_, factor, i));
+    };
+    std::vector<Stmt> products;
+    for (int j = 0; j < columns.tiles; ++j) {
+      std::vector<Stmt> of_column;
+      for (int i = 0; i < rows.tiles; ++i) {
+        std::vector<Expr> arguments{rows.extent, 4 * columns.extent, 4 * amx_tile, read_tile(tile(i, j)),
+                                    variable(a, 'a', i), variable(b, 'b', j)};
+        of_column.push_back(write_tile(tile(i, j), call("tile_matmul", arguments)));
+      }
+      products.push_back(LetStmt::make(fmt::format("{}_b{}", name_, j), b[static_cast<size_t>(j)],
+                                       Block::make(of_column)));
+    }
+    Stmt body = Block::make(products);
+    for (int i = 0; i < rows.tiles; ++i)
+      body = LetStmt::make(fmt::format("{}_a{}", name_, i), a[static_cast<size_t>(i)], body);
+    body = For::make(name_ + "_depth", 0, static_cast<int>(steps / amx_tile), ForType::Serial,
+                     Halide::Partition::Auto, Halide::DeviceAPI::None, body);
+    for (size_t i = taps_.size(); i-- > 0;)
+      body = For::make(taps_[i]->name, taps_[i]->min, taps_[i]->extent, ForType::Serial,
+                       Halide::Partition::Auto, Halide::DeviceAPI::None, body);
+    return body;
+  }
+
+  const LoopNest& nest_;
+  std::string name_;
+  Access sum_, a_, b_;  // rows of a, columns of b
+  const For *neighbors_, *steps_, *columns_;
+  std::vector<const For*> rows_, taps_;
+};
+
+class MultiplyOnAmx : public IRMutator {
+ public:
+  explicit MultiplyOnAmx(std::string sums) : sums_(std::move(sums)) {}
+
+ private:
+  using IRMutator::visit;
+
+  Stmt visit(const For* loop) override {
+    if (!loop->name.starts_with(sums_ + ".s1.")) return IRMutator::visit(loop);
+    const Stmt plain = InlineLets().mutate(Stmt(loop));
+    return TileWriter(read_nest(plain), sums_).write();
+  }
+
+  std::string sums_;
+};
+
+}  // namespace
+
+void multiply_on_amx(Halide::Pipeline& pipeline, const std::string& sums) {
+  pipeline.add_custom_lowering_pass(new MultiplyOnAmx(sums));
+}
+
+}  // namespace intarsia::halide
