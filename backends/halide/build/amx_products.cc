@@ -119,8 +119,10 @@ class TileWriter {
     a_ = find.factors[0], b_ = find.factors[1];
     if (is_const_zero(nest.stride(b_, columns_))) std::swap(a_, b_);
     for (size_t i = 0; i + 3 < nest.loops.size(); ++i)
-      (is_const_zero(nest.stride(sum_, nest.loops[i])) ? taps_ : rows_).push_back(nest.loops[i]);
+      (is_const_zero(nest.stride(sum_, nest.loops[i])) ? others_ : rows_).push_back(nest.loops[i]);
     if (rows_.size() > 1) throw Halide::CompileError("a product has pixels along two axes");
+    if (extent_of(steps_) != amx_tile || extent_of(neighbors_) * a_.type.bytes() != 4)
+      throw Halide::CompileError("the depth of a product does not fill tiles");
   }
 
   Stmt write() const {
@@ -141,7 +143,7 @@ class TileWriter {
   }
 
  private:
-  static constexpr int elements = amx_tile * amx_tile;
+  static constexpr int elements = amx_tile * amx_tile, tile_bytes = 4 * elements;
 
   Type tile_type() const { return sum_.type.with_lanes(elements); }
   static Expr every() { return Ramp::make(0, 1, elements); }
@@ -178,59 +180,50 @@ class TileWriter {
 
   /// Returns the loops over the reduction, without those of a tile.
   Stmt multiply(const TileAxis& rows, const TileAxis& columns, const auto& tile) const {
-    const int64_t neighbors = extent_of(neighbors_), steps = extent_of(steps_);
-    if (steps % amx_tile != 0 || neighbors * a_.type.bytes() != 4)
-      throw Halide::CompileError("the depth of a product does not fill tiles");
     std::vector<const For*> inner{neighbors_, steps_, columns_};
     inner.insert(inner.end(), rows_.begin(), rows_.end());
-    const Expr depth = Variable::make(Halide::Int(32), name_ + "_depth");
-    const Expr a_at = LoopNest::base(a_, inner) + depth * (amx_tile * nest_.stride(a_, steps_));
-    const Expr b_at = LoopNest::base(b_, inner) + depth * (amx_tile * nest_.stride(b_, steps_));
-    const auto load = [](const Access& from, int rows, int bytes, const Expr& at, const Expr& stride) {
-      const int size = from.type.bytes();
-      return Intrinsic::make(from.type.with_lanes(1024 / size), "tile_load",
-                        {rows, bytes, Variable::make(Halide::Handle(), from.buffer), simplify(at * size),
-                         simplify(stride * size)},
-                        Intrinsic::CallType::Intrinsic);
-    };
-    std::vector<Expr> a(static_cast<size_t>(rows.tiles)), b(static_cast<size_t>(columns.tiles));
-    const Expr a_stride = row_stride(a_), column = nest_.stride(b_, columns_);
-    for (int i = 0; i < rows.tiles; ++i)
-      a[static_cast<size_t>(i)] =
-          load(a_, rows.extent, 4 * amx_tile, a_at + a_stride * (i * rows.extent), a_stride);
-    for (int i = 0; i < columns.tiles; ++i)
-      b[static_cast<size_t>(i)] = load(b_, amx_tile, 4 * columns.extent, b_at + column * (i * columns.extent),
-                                       nest_.stride(b_, steps_));
-    const auto variable = [&](const std::vector<Expr>& of, char factor, int i) {
-      return Variable::make(of[0].type(), fmt::format("{}_{}{}", name_, factor, i));
+    const Expr a_stride = row_stride(a_), b_stride = nest_.stride(b_, steps_);
+    const Expr a_at = LoopNest::base(a_, inner), b_at = LoopNest::base(b_, inner);
+    const auto variable = [&](const Access& of, const char* factor, int i) {
+      return Variable::make(of.type.with_lanes(tile_bytes / of.type.bytes()),
+                            fmt::format("{}_{}{}", name_, factor, i));
     };
     std::vector<Stmt> products;
     for (int j = 0; j < columns.tiles; ++j) {
       std::vector<Stmt> of_column;
-      for (int i = 0; i < rows.tiles; ++i) {
-        std::vector<Expr> arguments{rows.extent, 4 * columns.extent, 4 * amx_tile, read_tile(tile(i, j)),
-                                    variable(a, 'a', i), variable(b, 'b', j)};
-        of_column.push_back(write_tile(tile(i, j), call("tile_matmul", arguments)));
-      }
-      products.push_back(LetStmt::make(fmt::format("{}_b{}", name_, j), b[static_cast<size_t>(j)],
-                                       Block::make(of_column)));
+      for (int i = 0; i < rows.tiles; ++i)
+        of_column.push_back(write_tile(
+            tile(i, j), call("tile_matmul", {rows.extent, 4 * columns.extent, 4 * amx_tile,
+                                             read_tile(tile(i, j)), variable(a_, "a", i), variable(b_, "b", j)})));
+      const Expr loaded = load_tile(b_, amx_tile, columns.extent,
+                                    b_at + nest_.stride(b_, columns_) * (j * columns.extent), b_stride);
+      products.push_back(LetStmt::make(fmt::format("{}_b{}", name_, j), loaded, Block::make(of_column)));
     }
     Stmt body = Block::make(products);
     for (int i = 0; i < rows.tiles; ++i)
-      body = LetStmt::make(fmt::format("{}_a{}", name_, i), a[static_cast<size_t>(i)], body);
-    body = For::make(name_ + "_depth", 0, static_cast<int>(steps / amx_tile), ForType::Serial,
-                     Halide::Partition::Auto, Halide::DeviceAPI::None, body);
-    for (size_t i = taps_.size(); i-- > 0;)
-      body = For::make(taps_[i]->name, taps_[i]->min, taps_[i]->extent, ForType::Serial,
+      body = LetStmt::make(
+          fmt::format("{}_a{}", name_, i),
+          load_tile(a_, rows.extent, amx_tile, a_at + a_stride * (i * rows.extent), a_stride), body);
+    for (size_t i = others_.size(); i-- > 0;)
+      body = For::make(others_[i]->name, others_[i]->min, others_[i]->extent, ForType::Serial,
                        Halide::Partition::Auto, Halide::DeviceAPI::None, body);
     return body;
+  }
+
+  /// Returns a tile of a factor: rows of some elements of 4 bytes.
+  static Expr load_tile(const Access& from, int rows, int columns, const Expr& at, const Expr& stride) {
+    const int size = from.type.bytes();
+    return Intrinsic::make(from.type.with_lanes(tile_bytes / size), "tile_load",
+                           {rows, 4 * columns, Variable::make(Halide::Handle(), from.buffer),
+                            simplify(at * size), simplify(stride * size)},
+                           Intrinsic::CallType::Intrinsic);
   }
 
   const LoopNest& nest_;
   std::string name_;
   Access sum_, a_, b_;  // rows of a, columns of b
   const For *neighbors_, *steps_, *columns_;
-  std::vector<const For*> rows_, taps_;
+  std::vector<const For*> rows_, others_;  // others: of the reduction
 };
 
 class MultiplyOnAmx : public IRMutator {

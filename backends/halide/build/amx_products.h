@@ -10,9 +10,9 @@ namespace intarsia::halide {
 
 /// Replaces the loops that update `sums`, a function of (channel, pixel, ...), by instructions on tiles. Its
 /// pure definition is undefined; its update adds products of a factor that depends on the pixel and one that
-/// depends on the channel, and its loops are, the innermost first: the neighbors of a dot product, the rest
-/// of the depth, channels, pixels, and any others of the reduction. The depth is a multiple of a tile's 64
-/// bytes; channels and pixels are those of equal tiles.
+/// depends on the channel, and its loops are, the innermost first: the neighbors of a dot product, the 16
+/// dot products of a tile along the depth, channels, pixels, and any others of the reduction. Channels and
+/// pixels are those of equal tiles.
 void multiply_on_amx(Halide::Pipeline& pipeline, const std::string& sums);
 
 }  // namespace intarsia::halide

@@ -6,6 +6,7 @@
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/convert.h"
 #include "backends/halide/build/schedule_contraction.h"
+#include "backends/halide/schedule/amx_schedule.h"
 #include "backends/halide/schedule/contraction_tile.h"
 
 namespace intarsia::halide {
@@ -81,7 +82,8 @@ class ContractionBuilder {
   /// and zeros up to a whole number of dot products.
   void choose_stage() {
     const Halide::Type type = b_.type(node_.inputs[0]);
-    if (b_.kernel().contraction().schedule.rounds_to_bf16) stage_as_ = StageAs{Halide::BFloat(16)};
+    if (b_.kernel().contraction().schedule.rounds_to_bf16)
+      stage_as_ = StageAs{Halide::BFloat(16), {}, parts_.on_amx, parts_.on_amx ? depth_unit() : 0};
     const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
@@ -90,7 +92,7 @@ class ContractionBuilder {
                                 : b_.sizes(node_.inputs[0]).back().number();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
     if (depth % depth_unit() == 0) return;
-    if (!stage_as_) stage_as_ = StageAs{type};
+    if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
     stage_as_->channels = depth;
   }
 
@@ -133,14 +135,15 @@ class ContractionBuilder {
     return Halide::cast(type, w) * Halide::cast(type, x);
   }
 
-  /// Returns the reduction's domain: channels innermost, the neighbors of a dot product apart, then the taps
-  /// from the last axis to the first.
+  /// Returns the reduction's domain: channels innermost, the neighbors of a dot product and the dot products
+  /// of a tile register apart, then the taps from the last axis to the first.
   Halide::Region reduction_domain() const {
     const int64_t slices = parts_.slices.slices;
     Halide::Region region;
     if (has_dots()) region.push_back({0, as_int(parts_.dot)});
+    if (parts_.on_amx) region.push_back({0, amx_tile});
     const bool in_parts = slices > 1 || has_dots();
-    region.push_back({0, in_parts ? as_int(depth_.number() / slices / parts_.dot) : b_.size(depth_)});
+    region.push_back({0, in_parts ? as_int(depth_.number() / slices / depth_unit()) : b_.size(depth_)});
     for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
     return region;
   }
@@ -152,15 +155,28 @@ class ContractionBuilder {
     return parts_.dot * depth_steps(b_.kernel().contraction().schedule);
   }
 
+  /// Returns the dimension of the reduction's domain that counts steps along the depth.
+  int depth_axis() const { return (has_dots() ? 1 : 0) + (parts_.on_amx ? 1 : 0); }
+
+  /// Returns the dot product along the depth of a step of the reduction.
+  Expr dot_at(const RDom& r) const { return parts_.on_amx ? r[2] * amx_tile + r[1] : Expr(r[1]); }
+
+  /// Returns the channels of the input, or of a block of the copy, that a step of the reduction reads, and
+  /// the block.
+  std::pair<Expr, std::optional<Expr>> staged_depth_at(const RDom& r) const {
+    if (!stage_as_ || stage_as_->block == 0) return {depth_at(r), std::nullopt};
+    return {r[1] * as_int(parts_.dot) + r[0], r[2]};
+  }
+
   /// Returns the input channel, within the group of channels, of a step of the reduction.
   Expr depth_at(const RDom& r) const {
-    if (has_dots()) return r[1] * as_int(parts_.dot) + r[0];
+    if (has_dots()) return dot_at(r) * as_int(parts_.dot) + r[0];
     if (parts_.slices.slices == 1) return r[0];
     return parts_.slice * as_int(depth_.number() / parts_.slices.slices) + r[0];
   }
 
   Expr tap(const RDom& r, size_t axis) const {
-    return r[as_int(static_cast<int64_t>(kernel_.size() - axis + (has_dots() ? 1 : 0)))];
+    return r[as_int(static_cast<int64_t>(kernel_.size() - axis)) + depth_axis()];
   }
 
   Expr weight(const RDom& r) {
@@ -169,7 +185,7 @@ class ContractionBuilder {
       const bool in_one = parts_.lanes_apart;
       Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), in_one ? Expr(0) : panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
-      at.push_back(has_dots() ? Expr(r[1]) : depth_at(r));
+      at.push_back(has_dots() ? dot_at(r) : depth_at(r));
       const Expr lane = in_one ? channel() : Expr(parts_.ci);
       at.push_back(has_dots() ? lane * as_int(parts_.dot) + r[0] : lane);
       return from.at(at);
@@ -258,7 +274,7 @@ class ContractionBuilder {
     parts_.pack = pack;
     parts_.pack_index = k;
     parts_.pack_reads_along_depth = matrix_stride(1) == 1;
-    Exprs use{r[0], parts_.ci, r[1], panel()};
+    Exprs use{r[0], parts_.ci, dot_at(r), panel()};
     use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
     return pack(use);
   }
@@ -276,9 +292,11 @@ class ContractionBuilder {
     if (!conv_ && stage_as_) return staged_rows(r);
     if (!conv_) return matrix_element(0, {parts_.pixels[0], depth_at(r)});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
-    Exprs at{parts_.batch[0], parts_.group == 1 ? depth_at(r) : parts_.g * b_.size(depth_) + depth_at(r)};
+    const auto [channel, block] = staged_depth_at(r);
+    Exprs at{parts_.batch[0], parts_.group == 1 ? channel : parts_.g * b_.size(depth_) + channel};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
+    if (block) at.push_back(*block);
     StagedInput staged = conv_input(b_, node_, kernel_, stage_as_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
@@ -291,11 +309,15 @@ class ContractionBuilder {
     const Var k("c");
     std::vector<Var> index{k, parts_.pixels[0]};
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
-    stage(index) = stage_as_->element(matrix_element(0, {parts_.pixels[0], stage_as_->channel(k)}), k);
+    const Expr channel = stage_as_->add_block(index);
+    stage(index) =
+        stage_as_->element(matrix_element(0, {parts_.pixels[0], stage_as_->channel(channel)}), channel);
     parts_.stage = stage;
     parts_.stage_vars = index;
     Exprs use = to_exprs(index);
-    use[0] = depth_at(r);
+    const auto [depth, block] = staged_depth_at(r);
+    use[0] = depth;
+    if (block) use.back() = *block;
     return stage(use);
   }
 

@@ -96,4 +96,10 @@ Expr convert(Type to, const Expr& x) {
   return cast(to, x);
 }
 
+Expr round_pairs_to_bf16(const Expr& x) {
+  // Halide has the function for vectors of 32, under this name and "x32".
+  return Halide::Internal::Call::make(Halide::BFloat(16), "vcvtne2ps2bf16", {x},
+                                      Halide::Internal::Call::PureExtern);
+}
+
 }  // namespace intarsia::halide

@@ -10,4 +10,8 @@ namespace intarsia::halide {
 /// rounded once, from f64 too. The caller makes the result strict.
 Halide::Expr convert(Halide::Type to, const Halide::Expr& x);
 
+/// Rounds f32 to bf16, 32 of them in one instruction (`vcvtne2ps2bf16`), as denormal numbers to zero. The
+/// function that computes it has vectors of 32, and code for a kind of processor with dot products.
+Halide::Expr round_pairs_to_bf16(const Halide::Expr& x);
+
 }  // namespace intarsia::halide

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/run_tiles.h"
+#include "backends/halide/schedule/amx_schedule.h"
 
 namespace intarsia::halide {
 namespace {
@@ -145,7 +146,9 @@ class ContractionLoops {
       else
         p_.pack.compute_at(p_.out, p_.batch.back());
     }
-    schedule_stage(p_, Halide::LoopLevel(p_.out, block_), as_int(p_.tile.lanes), typical(p_.depth));
+    const int lanes = as_int(p_.tile.lanes) * (p_.on_amx ? 2 : 1);
+    const int64_t channels = p_.on_amx ? amx_tile * p_.dot : typical(p_.depth);
+    schedule_stage(p_, Halide::LoopLevel(p_.out, block_), lanes, channels);
   }
 
  private:

@@ -51,14 +51,20 @@ struct ContractionParts {
 struct StageAs {
   Halide::Type type;
   std::optional<int64_t> channels = {};  // channels of the input, if zeros come after them
+  bool in_pairs = false;  // one instruction rounds two vectors of f32 to bf16
+  int64_t block = 0;      // channels of a block, if blocks of channels are the outermost axis
 
+  /// Adds the block of channels to the axes of the copy, the channel first, and returns the channel that they
+  /// name.
+  Expr add_block(std::vector<Var>& axes) const;
   /// Returns the channel of the input that is read for channel `c` of the copy.
   Expr channel(const Expr& c) const;
   /// Returns the element of the copy, given what was read.
   Expr element(const Expr& value, const Expr& c) const;
 };
 
-/// Input of a convolution as its reduction reads it, at places counted from the first padded element.
+/// Input of a convolution as its reduction reads it, at places counted from the first padded element: (batch,
+/// channel, pixel axes...), then the block of channels (StageAs), of which the channel is one.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;

@@ -78,10 +78,16 @@ Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at, const std::
 
 }  // namespace
 
+Expr StageAs::add_block(std::vector<Var>& axes) const {
+  if (block == 0) return axes[0];
+  axes.emplace_back("block");
+  return axes.back() * as_int(block) + axes[0];
+}
+
 Expr StageAs::channel(const Expr& c) const { return channels ? Halide::min(c, as_int(*channels - 1)) : c; }
 
 Expr StageAs::element(const Expr& value, const Expr& c) const {
-  const Expr made = convert(type, value);
+  const Expr made = in_pairs ? round_pairs_to_bf16(value) : convert(type, value);
   return channels ? Halide::select(c < as_int(*channels), made, Halide::Internal::make_zero(type)) : made;
 }
 
@@ -118,14 +124,16 @@ StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel,
   std::vector<Var> axes = make_vars(kernel.size(), "p"), vars{c};
   vars.insert(vars.end(), axes.rbegin(), axes.rend());
   vars.push_back(n);
-  Exprs at{n, as ? as->channel(c) : Expr(c)};
+  const Expr channel = as ? as->add_block(vars) : Expr(c);
+  Exprs at{n, as ? as->channel(channel) : channel};
   at.insert(at.end(), axes.begin(), axes.end());
   const Expr element = padded(from, shifted(at, paddings), paddings, node);
-  stage(vars) = as ? as->element(element, c) : element;
+  stage(vars) = as ? as->element(element, channel) : element;
   return {stage, vars, [stage, count = kernel.size()](const Exprs& index) {
             Exprs use{index[1]};
             for (size_t i = count; i-- > 0;) use.push_back(index[i + 2]);
             use.push_back(index[0]);
+            use.insert(use.end(), index.begin() + 2 + static_cast<ptrdiff_t>(count), index.end());
             return stage(use);
           }};
 }
