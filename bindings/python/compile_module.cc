@@ -98,6 +98,7 @@ void define_options(nb::module_& module) {
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("threads", &CompileOptions::threads)
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
+      .def_rw("max_error", &CompileOptions::max_error)
       .def_rw("tune_at", &CompileOptions::tune_at)
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("also", &CompileOptions::also)
@@ -162,12 +163,14 @@ void define_compile(nb::module_& module) {
   module.def(
       "compile",
       [](const std::string& model, const std::string& program, CompileOptions options,
-         std::optional<Progress> progress, std::optional<Print> print) {
+         std::optional<Progress> progress, std::optional<Print> print,
+         std::vector<std::pair<std::string, Value*>> inputs) {
+        options.inputs = views_of(inputs);
         Callbacks callbacks(std::move(progress), std::move(print), options);
         return callbacks.run([&] { return intarsia::Compiler::get().compile(model, program, options); });
       },
       nb::arg("model"), nb::arg("program"), nb::arg("options"), nb::arg("progress").none(),
-      nb::arg("print").none());
+      nb::arg("print").none(), nb::arg("inputs"));
   module.def("explain", [](const std::string& path, CompileOptions options) {
     Callbacks callbacks(std::nullopt, std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().explain(path, options).json; });

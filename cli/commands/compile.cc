@@ -9,6 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/compile_details.h"
 #include "cli/commands/region_summary.h"
+#include "cli/inputs/model_inputs.h"
 #include "cli/system/interrupt.h"
 #include "cli/text/print.h"
 #include "cli/text/progress.h"
@@ -23,6 +24,7 @@ struct CompileOptions {
   std::string functions;  // library with Halide generators, and names: "LIB.so:NAME,..."
   bool json = false;
   Verbosity verbosity = Verbosity::normal;
+  InputOptions inputs;  // inputs that the error of rounded products is measured with
   intarsia::CompileOptions compile;
 };
 
@@ -192,6 +194,22 @@ std::string print_function(const Json& report, const std::string& explained, boo
   return text;
 }
 
+/// Formats the precision of products, and the error of rounding their factors.
+std::string print_precision(const Json& products) {
+  const std::string precision = products["precision"];
+  if (products["error"].is_null())
+    return fmt::format("  precision {}{}\n", precision,
+                       products["why_not"].is_null()
+                           ? ""
+                           : fmt::format(": {}", products["why_not"].get<std::string>()));
+  const std::string error = fmt::format("'{}' differs from that in f32 by {:.2g} of its largest element",
+                                        products["output"].get<std::string>(),
+                                        products["error"].get<double>());
+  if (precision == "bf16") return fmt::format("  precision bf16: {}\n", error);
+  return fmt::format("  precision f32: in bf16 {}, more than {}\n", error,
+                     products["max_error"].get<double>());
+}
+
 void print_compile_report(const Json& report, bool is_verbose) {
   const bool stopped = report["kernels"].is_null();
   const bool is_written = !report["program"].is_null();
@@ -214,6 +232,7 @@ void print_compile_report(const Json& report, bool is_verbose) {
   }
   if (!report["size"].is_null())
     text += fmt::format("  size      {}\n", report["size"]["text"].get<std::string>());
+  if (!report["products"].is_null()) text += print_precision(report["products"]);
   const Json& tuning = report["tuning"];
   if (!stopped && !tuning["disabled_reason"].is_null())
     text += fmt::format("  kernels   chosen by formula: {}\n", tuning["disabled_reason"].get<std::string>());
@@ -274,6 +293,8 @@ void compile(CompileOptions& options) {
   }
   if (options.program.empty())
     options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
+  const GivenInputs given = read_given_inputs(options.inputs, options.model, options.compile);
+  options.compile.inputs = given.views;
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
   options.compile.progress = [&](const std::string& phase, int done, int total) {
     display->show(phase, static_cast<double>(done) / total);
@@ -319,6 +340,7 @@ void add_compile_command(CLI::App& app) {
           ->excludes(model);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
+  add_input_option(*command, options->inputs);
   add_compile_options(*command, options->compile);
   command->add_option("--save-plan", options->compile.save_plan, "Write where each node runs (docs/plans.md)")
       ->type_name("PLAN.json")

@@ -16,7 +16,7 @@ const char* const names[] = {"--devices",      "--backends", "--shape",    "--th
                              "--fallback",     "--cpu",      "--kernels",  "--math",      "--tune",
                              "--tune-seconds", "--tune-at",  "--cache",    "--plan",      "--signature",
                              "--op-library",   "--also",     "--memory",   "--objective", "--stages",
-                             "--cut",          "--prefer",   "--optimize", "--precision"};
+                             "--cut",          "--prefer",   "--optimize", "--precision", "--max-error"};
 
 /// Adds an option whose values are the words of a choice.
 template <typename Choice>
@@ -107,8 +107,15 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->group(help_group::code);
   add_choice(
       command, "--precision", options.precision,
-      "bf16: products with constant weights round their factors to bf16 where that is faster (default: "
-      "f32)")
+      "bf16: products with constant weights round their factors to bf16 where that is faster; auto: the "
+      "same, if outputs differ by at most --max-error (default: f32)")
+      ->group(help_group::code);
+  command
+      .add_option("--max-error", options.max_error,
+                  "Largest difference with --precision auto, relative to the largest element of an output "
+                  "(default: 0.01)")
+      ->check(CLI::Range(1e-9, 1e9))
+      ->type_name("E")
       ->group(help_group::code);
   add_choice(command, "--optimize", options.optimize,
              "size: no weights that are larger than the model's to be faster, and no plan without "

@@ -114,8 +114,15 @@ typedef struct intarsia_compile_request {
   intarsia_strings tune_at;
   /* "f32": products of f32 are exact but for rounding; "bf16": those with constant weights may round their
    * factors to bf16 where that is measured to be faster, and sum in f32. Inputs, outputs and what a model has
-   * in other types stay as they are. "bf16" is an error where the CPU lacks such products. NULL: "f32". */
+   * in other types stay as they are. "bf16" is an error where the CPU lacks such products. "auto": "bf16"
+   * where the CPU has them and no output differs from that in f32 by more than max_error, else "f32". Both
+   * compile the model in f32, too, and run both programs. NULL: "f32". */
   const char* precision;
+  /* Largest difference, relative to the largest element of an output, with precision "auto"; 0: 0.01. */
+  double max_error;
+  /* input_count inputs that this difference is measured with; all others are filled. */
+  const intarsia_tensor* inputs;
+  size_t input_count;
 } intarsia_compile_request;
 
 /* Compiles a model to a program, which is written whole or not at all. `report` (may be NULL) becomes the

@@ -22,7 +22,7 @@ inline namespace v1 {
 /// Choices of CompileOptions; intarsia_compile_request describes them, and detail::Words spells them.
 enum class Fallback { automatic, none };
 enum class Math { fast, exact };
-enum class Precision { f32, bf16 };
+enum class Precision { f32, bf16, automatic };
 enum class Optimize { speed, size };
 enum class Tune { fast, off, full };
 enum class Objective { latency, throughput };
@@ -35,6 +35,8 @@ struct CompileOptions {
   Fallback fallback = Fallback::automatic;
   Math math = Math::fast;
   Precision precision = Precision::f32;
+  double max_error = 0;
+  std::vector<NamedView> inputs;
   Optimize optimize = Optimize::speed;
   Tune tune = Tune::fast;
   Objective objective = Objective::latency;
@@ -95,7 +97,7 @@ struct Words<Math> {
 };
 template <>
 struct Words<Precision> {
-  static constexpr const char* list[] = {"f32", "bf16"};
+  static constexpr const char* list[] = {"f32", "bf16", "auto"};
 };
 template <>
 struct Words<Optimize> {
@@ -160,7 +162,8 @@ class RequestHolder {
         also_(options.also),
         memory_(options.memory),
         cuts_(options.cuts),
-        tune_at_(options.tune_at) {
+        tune_at_(options.tune_at),
+        inputs_(detail::tensors(options.inputs)) {
     request_.struct_size = sizeof(request_);
     request_.model = model.c_str();
     request_.program = program.c_str();
@@ -190,6 +193,9 @@ class RequestHolder {
     if (options.optimize != Optimize::speed) request_.optimize = word_of(options.optimize);
     request_.tune_at = tune_at_.get();
     if (options.precision != Precision::f32) request_.precision = word_of(options.precision);
+    request_.max_error = options.max_error;
+    request_.inputs = inputs_.data();
+    request_.input_count = inputs_.size();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();
@@ -217,6 +223,7 @@ class RequestHolder {
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_, also_,
       memory_, cuts_, tune_at_;
+  std::vector<intarsia_tensor> inputs_;
   intarsia_compile_request request_{};
 };
 

@@ -190,7 +190,6 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
   request.model_path = from.model == nullptr ? "" : from.model;
   request.compile = read.request;
   request.inputs = TRY(read_inputs(from.inputs, from.input_count));
-  if (read.request.allows_bf16) request.tolerance.rtol = rounding_tolerance(DType::bf16);
   if (from.rtol >= 0) request.tolerance.rtol = from.rtol, request.tolerance.widens = false;
   if (from.atol >= 0) request.tolerance.atol = from.atol;
   for (size_t i = 0; i < from.binding_count; ++i)
@@ -199,8 +198,13 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
   std::string& model = read.request.model_path;
   model = request.model_path.empty() ? request.path : request.model_path;
   if (!request.model_path.empty()) TRY(check_regular_file(main_file(model)));
-  if (request.model_path.empty() && TRY(is_program_file(request.path)))
-    model = TRY(read_program(request.path)).description.model_path;
+  bool rounds = read.request.precision != Precision::f32;
+  if (TRY(is_program_file(request.path))) {
+    const fbs::ProgramT program = TRY(read_program(request.path)).description;
+    rounds = !program.precision.empty();
+    if (request.model_path.empty()) model = program.model_path;
+  }
+  if (rounds && from.rtol < 0) request.tolerance.rtol = rounding_tolerance(DType::bf16);
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model,
                                         read.request.allow_fallback, read.request.op_libraries));
   const CompileServices services = TRY(make_services(read));

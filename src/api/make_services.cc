@@ -2,6 +2,7 @@
 
 #include "api/all_devices.h"
 #include "api/run_backends.h"
+#include "measure/measure_rounding.h"
 #include "measure/peak.h"
 #include "measure/probe.h"
 #include "measure/time_device_kernels.h"
@@ -45,6 +46,10 @@ Result<CompileServices> make_services(const ReadRequest& read) {
   services.devices.count_queues = count_queues;
   services.measuring.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
     return time_programs(std::move(programs), run_backends(), options);
+  };
+  services.measuring.measure_rounding = [](const std::string& rounded, const std::string& exact,
+                                           const CompileRequest& request) {
+    return measure_rounding(rounded, exact, request, run_backends());
   };
   return services;
 }

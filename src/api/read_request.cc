@@ -9,6 +9,7 @@
 #include <ranges>
 
 #include "api/all_devices.h"
+#include "api/external_tensor.h"
 #include "api/struct_sizes.h"
 #include "base/byte_size.h"
 #include "base/core_set.h"
@@ -186,6 +187,24 @@ int default_threads(const std::vector<std::string>& devices) {
   return most == 0 ? all : std::min(most, all);
 }
 
+Status read_precision(const intarsia_compile_request& from, CompileRequest& to) {
+  const std::string precision = TRY(read_word(from.precision, "--precision", {"f32", "bf16", "auto", "f16"}));
+  if (precision == "f16")
+    return fail("--precision f16: no CPU that code is generated for sums products of f16 in f32; use bf16");
+  if (precision == "auto") to.precision = Precision::automatic;
+  if (precision == "bf16") to.precision = Precision::bf16;
+  if (const std::string why = why_no_bf16(to.cpu); to.precision == Precision::bf16 && !why.empty())
+    return fail("--precision bf16: {}; leave it out for products in f32, or use auto", why);
+  if (from.max_error != 0 && precision != "auto")
+    return fail("--max-error {}: only --precision auto has a limit", from.max_error);
+  if (!(from.max_error >= 0)) return fail("--max-error {}: want a positive number", from.max_error);
+  if (from.max_error > 0) to.max_error = from.max_error;
+  to.inputs = TRY(read_inputs(from.inputs, from.input_count));
+  if (!to.inputs.empty() && to.precision == Precision::f32)
+    return fail("-i: a compile runs the model on inputs only with --precision bf16 or auto");
+  return {};
+}
+
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
   TRY(read_stages(from, to));
@@ -204,11 +223,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
-  to.allows_bf16 = TRY(read_word(from.precision, "--precision", {"f32", "bf16"})) == "bf16";
-  if (to.allows_bf16 && (to.cpu != "native" || dot_products() == DotProducts::none))
-    return fail(
-        "--precision bf16: want a CPU with avx512bf16 (Intel's since Sapphire Rapids, AMD's since Zen 4), "
-        "and --cpu native; leave it out for products in f32");
+  TRY(read_precision(from, to));
   to.prefers_size = TRY(read_word(from.optimize, "--optimize", {"speed", "size"})) == "size";
   const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
   to.tune = tune == "off" ? Tune::off : tune == "full" ? Tune::full : Tune::fast;

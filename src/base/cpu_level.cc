@@ -68,6 +68,12 @@ DotProducts dot_products() {
   return DotProducts::none;
 }
 
+std::string why_no_bf16(const std::string& cpu) {
+  if (cpu != "native") return "code for a level of processors has no products of bf16: use --cpu native";
+  if (dot_products() != DotProducts::none) return "";
+  return "this CPU has no avx512bf16, which Intel's have since Sapphire Rapids and AMD's since Zen 4";
+}
+
 std::vector<std::string> features_of_dot_products(DotProducts kind) {
   if (kind == DotProducts::none) return {};
   std::vector<std::string> features = {"avx512vnni", "avx512bf16",   "avx512vbmi",      "avx512vbmi2",

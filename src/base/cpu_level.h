@@ -24,6 +24,9 @@ enum class DotProducts : uint8_t { none, sapphire_rapids, zen4, amx };
 /// Returns the kind of this machine's processor.
 DotProducts dot_products();
 
+/// Returns why code for a level has no products of bf16; empty if it has them.
+std::string why_no_bf16(const std::string& cpu);
+
 /// Asks Linux for the tile registers of Advanced Matrix Extensions (AMX), once for all threads of the process.
 /// Returns false where the processor or the system has none for bf16 and integers of 8 bits.
 bool allow_amx();

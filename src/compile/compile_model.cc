@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "compile/compile_plan.h"
+#include "compile/compile_precision.h"
 #include "compile/emit_functions.h"
 #include "compile/import_function.h"
 #include "compile/plan_draft.h"
@@ -21,12 +22,21 @@ namespace {
 /// Rough shares of a compile's time.
 constexpr double importing_takes = 0.75, planning_takes = 0.5, regions_take = 15, emitting_takes = 0.5;
 
+Result<CompileResult> compile_once(const CompileRequest& request, const CompileServices& services);
 size_t passes_of_an_import();
 size_t passes_until_a_plan();
 
 }  // namespace
 
 Result<CompileResult> compile_model(const CompileRequest& request, const CompileServices& services) {
+  const auto compile = [&](const CompileRequest& once) { return compile_once(once, services); };
+  if (request.precision == Precision::f32) return compile(request);
+  return compile_in_precision(request, services, compile);
+}
+
+namespace {
+
+Result<CompileResult> compile_once(const CompileRequest& request, const CompileServices& services) {
   const auto start = std::chrono::steady_clock::now();
   PassRunner passes(request, services);
   const Progress progress = services.observer.progress.part(1);
@@ -48,8 +58,6 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Compile
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
-
-namespace {
 
 std::string print_model(const FunctionImport& import) { return print_graph(import.graph()); }
 

@@ -14,6 +14,7 @@ struct CompileResult {
   std::optional<ProgramSize> size;          // nullopt if no program was written
   double seconds = 0;
   bool stopped = false;  // whether stop_after ended the compile
+  std::optional<PrecisionReport> precision;  // nullopt if products of f32 had to be exact
 };
 
 /// Returns the names that print_after and stop_after take, in order. print_after also takes steps of

@@ -12,6 +12,7 @@
 
 #include "base/files/temporary_file.h"
 #include "base/progress.h"
+#include "base/tensor_view.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
 #include "plan/choose/choose_plan.h"
@@ -43,6 +44,13 @@ enum class Objective {
   throughput  // the most frames per second of a pipeline, whose stages work on one frame each
 };
 
+/// Precision of the factors of products of f32.
+enum class Precision {
+  f32,
+  bf16,
+  automatic  // bf16, if the error of the outputs is small enough
+};
+
 struct CompileRequest {
   std::string model_path;
   std::vector<std::string>
@@ -66,7 +74,10 @@ struct CompileRequest {
   int threads = 1;
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only
-  bool allows_bf16 = false;    // products of f32 may round their factors to bf16
+  Precision precision = Precision::f32;
+  double max_error = 0.01;         // with automatic precision; relative to the largest element of an output
+  std::vector<NamedValue> inputs;  // inputs that this error is measured with; others are filled
+  bool allows_bf16 = false;        // whether products of f32 round their factors to bf16 in this program
   bool prefers_size = false;   // avoid larger weights for speed, and alternatives but those of `also`
   Tune tune = Tune::fast;
   double tune_seconds = 0;      // 0 for no limit
@@ -78,6 +89,21 @@ struct CompileRequest {
   bool dry_run = false;         // do everything but write the program
   std::vector<std::string> print_after;  // passes whose result goes to `print`
   std::string stop_after;                // pass after which the compile ends without a program
+};
+
+/// Largest difference between the outputs of a program that rounds the factors of products and of one that
+/// does not.
+struct RoundingError {
+  std::string function, output;
+  double of_largest = 0;  // relative to the largest element of the output; NaN if one of them is not finite
+};
+
+/// Outcome of asking for products of another precision.
+struct PrecisionReport {
+  Precision asked = Precision::f32;
+  bool rounds = false;                 // whether the program's products may round their factors
+  std::optional<RoundingError> error;  // nullopt: not measured
+  std::string why_not = {};            // reason why it was not measured
 };
 
 /// Outcome of choosing kernels by measurement.
@@ -119,6 +145,10 @@ struct Measuring {
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs,
                                                const TimingOptions& options)>
       time_programs;
+  /// Measures the error of a program that rounds products, from one that does not (measure_rounding.h).
+  std::function<Result<RoundingError>(const std::string& rounded, const std::string& exact,
+                                      const CompileRequest& request)>
+      measure_rounding;
 };
 
 /// Facts about devices, by name.

@@ -237,6 +237,7 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   fbs::ProgramT& program = emitter.program;
   TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
+  if (request.allows_bf16) program.precision = dtype_name(DType::bf16);
   if (!emitter.objects.empty()) {
     program.arch = machine_arch();
     program.cpu = TRY(resolve_cpu_level(request.cpu));

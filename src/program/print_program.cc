@@ -123,6 +123,7 @@ std::string print_program(const fbs::ProgramT& program) {
                                  program.cpu, program.threads);
   if (!program.cpu_features.empty())
     text += fmt::format("needs CPU features {}\n", fmt::join(program.cpu_features, ", "));
+  if (!program.precision.empty()) text += fmt::format("rounds factors to {}\n", program.precision);
   if (!program.requirements.empty()) text += fmt::format("needs {}\n", fmt::join(program.requirements, ", "));
   for (const auto& plugin : program.plugins)
     text += fmt::format("needs plug-in {} {}\n", plugin->name, plugin->version);

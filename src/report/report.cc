@@ -342,6 +342,17 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   return json;
 }
 
+Json precision_json(const std::optional<PrecisionReport>& precision, const CompileRequest& request) {
+  if (!precision) return nullptr;
+  const std::optional<RoundingError>& error = precision->error;
+  const bool is_bounded = precision->asked == Precision::automatic;
+  return {{"precision", precision->rounds ? "bf16" : "f32"},
+          {"max_error", is_bounded ? Json(request.max_error) : Json(nullptr)},
+          {"error", error ? Json(error->of_largest) : Json(nullptr)},
+          {"output", error ? Json(error->output) : Json(nullptr)},
+          {"why_not", precision->why_not.empty() ? Json(nullptr) : Json(precision->why_not)}};
+}
+
 }  // namespace
 
 std::string report_compile_json(const CompileResult& result, const CompileRequest& request) {
@@ -353,6 +364,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json.update(function_json(result.functions[0], request, result.stopped));
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["size"] = size_json(result.size);
+  json["products"] = precision_json(result.precision, request);
   json["compile_seconds"] = result.seconds;
   if (result.functions.size() > 1) {
     json["functions"] = Json::array();

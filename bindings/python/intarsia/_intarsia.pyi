@@ -105,6 +105,7 @@ class CompileOptions:
     threads: int
     math: str
     precision: str
+    max_error: float
     optimize: str
     tune: str
     tune_seconds: float
@@ -136,6 +137,7 @@ def compile(
     options: CompileOptions,
     progress: Callable[[str, int, int], object] | None,
     print: Callable[[str], object] | None,
+    inputs: Sequence[tuple[str, Value]],
 ) -> str: ...
 def explain(arg0: str, arg1: CompileOptions, /) -> str: ...
 def explain_html(arg0: str, arg1: CompileOptions, /) -> str: ...

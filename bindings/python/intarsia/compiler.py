@@ -95,11 +95,12 @@ def _compile(
     options: _intarsia.CompileOptions,
     progress: Callable[[str, int, int], None] | None,
     print: Callable[[str], None] | None,
+    values: list[tuple[str, _intarsia.Value]],
 ) -> Compiled:
     inputs = [*options.kernels, *options.op_libraries]
     with path_of(model) as path, tempfile.TemporaryDirectory(prefix="intarsia-") as folder:
         target = os.path.join(folder, "program.so")
-        report = read_report(_intarsia.compile(path, target, options, progress, print))
+        report = read_report(_intarsia.compile(path, target, options, progress, print, values))
         file = UnnamedFile.of_file(target) if os.path.exists(target) else None
     if name_of(model) != IN_MEMORY:
         inputs.append(name_of(model))
@@ -119,7 +120,8 @@ def compile(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16"] = "f32",
+    precision: Literal["f32", "bf16", "auto"] = "f32",
+    max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -139,6 +141,7 @@ def compile(
     dry_run: bool = False,
     print_after: Several = (),
     stop_after: str = "",
+    inputs: Mapping[str, object] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     print: Callable[[str], None] | None = builtins.print,
 ) -> Compiled:
@@ -159,7 +162,10 @@ def compile(
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    precision: "bf16": products of f32 with constant weights may round their factors, where that is faster.
+    precision: "bf16": products of f32 with constant weights may round their factors, where that is faster;
+        "auto": the same if no output differs from that in f32 by more than `max_error`. Both run the model in
+        both precisions, and the report has the difference.
+    max_error: limit with precision "auto", relative to the largest element of an output; 0: 0.01.
     optimize: "size": no weights larger than the model's for speed, no second plan without frameworks.
     tune: "off": choose by a formula; "fast", "full": by measuring few or many variants of kernels, and plans.
     tune_seconds: limit of the measuring time; 0: none.
@@ -182,11 +188,13 @@ def compile(
     dry_run: whether to do everything except write the program.
     print_after: passes (of `pass_names()`) whose result goes to `print`.
     stop_after: pass to stop after, without a program.
+    inputs: arrays by name, on which the precisions are compared; all others are filled.
     progress: called with (phase, done, total): the activity, and how much of the compile is done, by time.
 
     Raises Error: one line that says what, where and what to do.
     """
-    return _compile(model, read_options(locals()), progress, print)
+    values = [(name, to_value(value)) for name, value in (inputs or {}).items()]
+    return _compile(model, read_options(locals()), progress, print, values)
 
 
 def explain(
@@ -201,7 +209,8 @@ def explain(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16"] = "f32",
+    precision: Literal["f32", "bf16", "auto"] = "f32",
+    max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -236,7 +245,8 @@ def explain_html(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16"] = "f32",
+    precision: Literal["f32", "bf16", "auto"] = "f32",
+    max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -271,7 +281,8 @@ def annotate(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16"] = "f32",
+    precision: Literal["f32", "bf16", "auto"] = "f32",
+    max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -327,7 +338,8 @@ def rewrite(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16"] = "f32",
+    precision: Literal["f32", "bf16", "auto"] = "f32",
+    max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
@@ -401,7 +413,8 @@ def check(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16"] = "f32",
+    precision: Literal["f32", "bf16", "auto"] = "f32",
+    max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,

@@ -18,6 +18,7 @@ _PLAIN = {
     "dry_run",
     "fallback",
     "math",
+    "max_error",
     "objective",
     "optimize",
     "precision",

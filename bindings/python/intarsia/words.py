@@ -24,6 +24,7 @@ FLAGS = {
     "kernels": "--kernels",
     "load_plugin": "--plugin",
     "math": "--math",
+    "max_error": "--max-error",
     "memory": "--memory",
     "mode": "--mode",
     "model": "--model",
