@@ -29,15 +29,18 @@ size_t passes_until_a_plan();
 }  // namespace
 
 Result<CompileResult> compile_model(const CompileRequest& request, const CompileServices& services) {
+  const auto start = std::chrono::steady_clock::now();
   const auto compile = [&](const CompileRequest& once) { return compile_once(once, services); };
-  if (request.precision == Precision::f32) return compile(request);
-  return compile_in_precision(request, services, compile);
+  CompileResult result = request.precision == Precision::f32
+                             ? TRY(compile(request))
+                             : TRY(compile_in_precision(request, services, compile));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
 }
 
 namespace {
 
 Result<CompileResult> compile_once(const CompileRequest& request, const CompileServices& services) {
-  const auto start = std::chrono::steady_clock::now();
   PassRunner passes(request, services);
   const Progress progress = services.observer.progress.part(1);
   progress.expect(importing_takes + planning_takes + regions_take + emitting_takes);
@@ -55,7 +58,6 @@ Result<CompileResult> compile_once(const CompileRequest& request, const CompileS
   passes.show_on(progress.part(emitting_takes), 1);
   TRY(emit_program(passes, result));
   result.stopped = !request.stop_after.empty();
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

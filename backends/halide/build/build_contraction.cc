@@ -91,9 +91,9 @@ class ContractionBuilder {
     const int64_t depth = conv_ ? b_.sizes(node_.inputs[0])[1].number() / parts_.group
                                 : b_.sizes(node_.inputs[0]).back().number();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
-    if (depth % depth_unit() == 0) return;
+    if (depth % depth_unit() == 0 && !parts_.fills_up_rows()) return;
     if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
-    stage_as_->channels = depth;
+    if (depth % depth_unit() != 0) stage_as_->channels = depth;
   }
 
   /// Chooses slices, which need numbers.
@@ -310,8 +310,10 @@ class ContractionBuilder {
     std::vector<Var> index{k, parts_.pixels[0]};
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
     const Expr channel = stage_as_->add_block(index);
-    stage(index) =
-        stage_as_->element(matrix_element(0, {parts_.pixels[0], stage_as_->channel(channel)}), channel);
+    Expr row = parts_.pixels[0];
+    if (parts_.fills_up_rows())
+      row = Halide::min(Halide::likely(row), b_.size(parts_.pixel_extents[0]) - 1);
+    stage(index) = stage_as_->element(matrix_element(0, {row, stage_as_->channel(channel)}), channel);
     parts_.stage = stage;
     parts_.stage_vars = index;
     Exprs use = to_exprs(index);

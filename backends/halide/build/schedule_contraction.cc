@@ -130,7 +130,9 @@ class ContractionLoops {
   }
 
   void apply() {
-    if (p_.pixel_extents.back().is_number())
+    if (p_.fills_up_rows())
+      schedule_filled_rows();
+    else if (p_.pixel_extents.back().is_number())
       schedule_tiles(p_.out, p_.tile.pixels);
     else if (rows_axis_ + 1 == p_.pixels.size())
       schedule_open_rows();
@@ -152,6 +154,22 @@ class ContractionLoops {
   }
 
  private:
+  /// Schedules blocks of whole tiles, of which the last computes rows that nobody needs.
+  void schedule_filled_rows() {
+    const int64_t t = p_.tile.pixels;
+    const Expr rows = b_.size(p_.pixel_extents.back()), tiles = (rows + as_int(t - 1)) / as_int(t);
+    const int threads = worth_threads(p_) ? threads_of_rows_ : 1;
+    const Expr most = as_int(std::max<int64_t>(p_.block_bytes / std::max<int64_t>(t * p_.depth_bytes, 1), 2));
+    blocks_ = threads;
+    p_.acc.bound_extent(x_, as_int(t));
+    split_channels(p_.out);
+    p_.out
+        .split(x_, block_, rest_, rows_of_equal_blocks(tiles, most, threads) * as_int(t),
+               TailStrategy::GuardWithIf)
+        .split(rest_, xo_, xi_, as_int(t), TailStrategy::RoundUp);
+    finish(p_.out, {p_.ci, xi_, xo_});
+  }
+
   void schedule_open_rows() {
     const Expr rows = b_.size(p_.pixel_extents.back());
     if (!p_.pack.defined()) return schedule_even_rows(rows);

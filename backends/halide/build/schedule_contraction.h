@@ -42,6 +42,11 @@ struct ContractionParts {
   /// Checks whether acc has an argument for the panel: where panels do not divide the channels, its lane
   /// counts all channels, unless their number is open. Then panels are filled up.
   bool has_panels() const { return tile.exact || !channels.is_number(); }
+  /// Checks whether copies of the last row fill up tile registers: their number is open, or too small.
+  bool fills_up_rows() const {
+    const Dim& rows = pixel_extents.back();
+    return on_amx && (!rows.is_number() || rows.number() < tile.pixels);
+  }
   /// Returns the arguments of acc.
   std::vector<Var> inner_first() const;
   std::vector<Var> outer_first() const;  // arguments of out

@@ -37,7 +37,8 @@ bool allows_amx(const Graph& body, const Node& anchor, const Isa& isa, const Sch
     return body.value(anchor.inputs[0]).type.dtype == first &&
            body.value(anchor.inputs[1]).type.dtype == second;
   };
-  if (!isa.has_amx() || space.has_open_sizes || sizes.group != 1 || sizes.channels < amx_tile) return false;
+  if (!isa.has_amx() || sizes.group != 1 || sizes.channels < amx_tile) return false;
+  if (space.has_open_matrix || (space.has_open_pixels && !sizes.kernel.empty())) return false;
   if (are(DType::u8, DType::i8)) return sizes.depth >= amx_depth_bytes / 4;
   const bool are_bf16 = are(DType::bf16, DType::bf16) || (are(DType::f32, DType::f32) && space.allows_bf16);
   return are_bf16 && space.constant_weights && sizes.depth >= amx_depth_bytes / 8;
@@ -50,8 +51,8 @@ std::vector<ContractionSchedule> amx_schedules(const Graph& body, const Node& an
   std::vector<std::pair<double, ContractionSchedule>> ranked;
   for (const TileBlock& block : blocks) {
     const int64_t width = sizes.pixels.back(), panel = amx_tile * block.columns;
-    const int64_t pixels = pixels_of(width, block);
-    if (width < pixels || sizes.channels < panel) continue;
+    const int64_t pixels = space.has_open_pixels ? amx_tile * block.rows : pixels_of(width, block);
+    if ((width < pixels && !space.has_open_pixels) || sizes.channels < panel) continue;
     const ContractionTile tile{amx_tile, panel, pixels, sizes.channels % panel == 0};
     const int64_t tiles =
         ceil_of(width, tile.pixels) * block.rows * ceil_of(sizes.channels, panel) * block.columns;

@@ -49,7 +49,8 @@ struct ScheduleSpace {
   bool constant_weights = false;  // weights are known at compile time and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
   bool allows_bf16 = false;       // factors of f32 may be rounded to bf16
-  bool has_open_sizes = false;    // code is for open sizes, and chosen for typical ones
+  bool has_open_pixels = false;   // code is for an open number of pixels, and chosen for a typical one
+  bool has_open_matrix = false;   // code is for a second matrix of open sizes
   size_t max_tiles = 1;           // limit for each algorithm
   int threads = 1;
 };

@@ -1,5 +1,6 @@
 #include "backends/halide/tune/choose_schedules.h"
 
+#include <algorithm>
 #include <map>
 
 #include "backends/halide/schedule/recurrence.h"
@@ -80,6 +81,14 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   return kernel;
 }
 
+/// Checks whether the number of pixels, or rows, of a contraction is open.
+bool has_open_pixels(const Kernel& kernel) {
+  const Node& anchor = kernel.body.node(kernel.anchor);
+  const SymbolicShape& out = sizes_of(kernel.body, anchor.outputs[0]);
+  if (op_of(anchor) == CoreOp::matmul) return !out[out.size() - 2].is_number();
+  return std::any_of(out.begin() + 2, out.end(), [](const Dim& size) { return !size.is_number(); });
+}
+
 }  // namespace
 
 std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& options) {
@@ -93,7 +102,8 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
   if (kernel.form == Form::contraction) {
     const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
     const ScheduleSpace space{kernel.weights().has_value(), direct_only, options.allows_bf16,
-                              !of.symbols.empty(), most, kernel.threads};
+                              has_open_pixels(of), !of.symbols.empty() && !of.weights(), most,
+                              kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
       variants.push_back(with_schedule(kernel, schedule));
