@@ -1,12 +1,15 @@
 // Attention for a block of rows at a time: the scores of its queries by all keys, the softmax of each row,
 // the product with the values. The keys are packed into panels for each batch element. The last panel is
 // filled up with copies of the last key, which change no maximum; their exponentials are set to zero. Rows
-// are divided by their sums after the second product, whose rows are shorter than those of the scores.
+// are divided by their sums after the second product, whose rows are shorter than those of the scores. With
+// tile registers (AMX), the factors of both products are rounded to bf16, and values are packed, too.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/convert.h"
 #include "backends/halide/build/math.h"
 #include "backends/halide/build/schedule_contraction.h"
+#include "backends/halide/schedule/amx_schedule.h"
 
 namespace intarsia::halide {
 namespace {
@@ -42,7 +45,10 @@ class AttentionBuilder {
     schedule_product(acc_, out_, schedule_.product, c_, values_sum_);
     schedule_scores();
     schedule_rows();
-    return b_.finish(out_, b_.output());
+    if (schedule_.on_amx) schedule_copies();
+    BuiltKernel built = b_.finish(out_, b_.output());
+    if (schedule_.on_amx) built.amx_sums = {scores_acc_.name(), acc_.name()};
+    return built;
   }
 
  private:
@@ -64,16 +70,42 @@ class AttentionBuilder {
   void multiply_by_keys() {
     const Node& product = node(nodes_.scores);
     const Expr key = Halide::min(Halide::likely(co_ * as_int(panel_) + ci_), b_.size(keys_ - 1));
-    pack_(with_batch<Var>({ci_, k_, co_})) = matrix(product.inputs[1], k_, key);
-    scores_sum_ = RDom(0, as_int(sizes_.depth), "r");
-    scores_acc_(with_batch<Var>({ci_, x_, co_})) = 0.0f;
-    scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
-        pack_(with_batch<Expr>({ci_, scores_sum_, co_})) * matrix(product.inputs[0], query(), scores_sum_);
+    if (schedule_.on_amx) {
+      multiply_by_rounded_keys(product, key);
+    } else {
+      pack_(with_batch<Var>({ci_, k_, co_})) = matrix(product.inputs[1], k_, key);
+      scores_sum_ = RDom(0, as_int(sizes_.depth), "r");
+      scores_acc_(with_batch<Var>({ci_, x_, co_})) = 0.0f;
+      scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
+          pack_(with_batch<Expr>({ci_, scores_sum_, co_})) *
+          matrix(product.inputs[0], query(), scores_sum_);
+    }
     Exprs at = to_exprs(batch_);
     at.insert(at.end(), {query(), key});
     const NodeId last = nodes_.between.empty() ? nodes_.scores : nodes_.between.back();
     scores_(with_batch<Var>({ci_, co_, x_})) = b_.value_after(
         nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
+  }
+
+  /// Multiplies keys, packed in pairs along the depth, by a copy of the queries in blocks of 32 along it.
+  void multiply_by_rounded_keys(const Node& product, const Expr& key) {
+    const auto rounded_at = [&](const Expr& depth, const std::function<Expr(const Expr&)>& at) {
+      const int last = as_int(sizes_.depth - 1);
+      const Expr rounded = Halide::cast(Halide::BFloat(16), at(Halide::min(depth, last)));
+      return sizes_.depth % amx_pairs == 0
+                 ? rounded
+                 : Halide::select(depth <= last, rounded, Halide::Internal::make_zero(rounded.type()));
+    };
+    pack_(with_batch<Var>({pair_, ci_, k_, co_})) =
+        rounded_at(k_ * 2 + pair_, [&](const Expr& k) { return matrix(product.inputs[1], k, key); });
+    queries_(with_batch<Var>({pair_, x_, k_})) = rounded_at(
+        k_ * amx_pairs + pair_, [&](const Expr& k) { return matrix(product.inputs[0], x_, k); });
+    scores_sum_ = RDom(0, 2, 0, amx_tile, 0, as_int(sizes_.depth + amx_pairs - 1) / amx_pairs, "r");
+    const RDom& r = scores_sum_;
+    scores_acc_(with_batch<Var>({ci_, x_, co_})) = Halide::undef<float>();
+    scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
+        Halide::cast<float>(pack_(with_batch<Expr>({r[0], ci_, r[2] * amx_tile + r[1], co_}))) *
+        Halide::cast<float>(queries_(with_batch<Expr>({r[1] * 2 + r[0], x_, r[2]})));
   }
 
   /// Returns the row that scores are computed of: where the number of rows is open, the last tile is filled
@@ -122,12 +154,13 @@ class AttentionBuilder {
                largest = largest_(with_batch<Expr>({0, x_}));
     const Expr shifted = build_elementwise(node(nodes_.shifted), {score, largest}, Halide::Float(32));
     const Expr exponent = build_elementwise(node(nodes_.exponents), {shifted}, Halide::Float(32));
-    exponents_(with_batch<Var>({j_, x_})) =
-        Halide::select(j_ < b_.size(keys_), Halide::likely(exponent), 0.0f);
+    const Expr weight = Halide::select(j_ < b_.size(keys_), Halide::likely(exponent), 0.0f);
+    exponents_(with_batch<Var>({j_, x_})) = schedule_.on_amx ? round_pairs_to_bf16(weight) : weight;
     RDom r(0, b_.size(panels_ * (panel_ / lanes_)), "r");
     Func partial("sum");
     partial(with_batch<Var>({ci_, x_})) = 0.0f;
-    partial(with_batch<Var>({ci_, x_})) += exponents_(with_batch<Expr>({r * as_int(lanes_) + ci_, x_}));
+    partial(with_batch<Var>({ci_, x_})) +=
+        Halide::cast<float>(exponents_(with_batch<Expr>({r * as_int(lanes_) + ci_, x_})));
     add_partial(partial, r);
     Func sum = fold(partial, [](const Expr& a, const Expr& b) { return a + b; });
     inverse_(with_batch<Var>({x_})) =
@@ -136,10 +169,14 @@ class AttentionBuilder {
   }
 
   void multiply_by_values() {
-    values_sum_ = RDom(0, b_.size(keys_), "r");
-    acc_(with_batch<Var>({c_, x_})) = 0.0f;
-    acc_(with_batch<Var>({c_, x_})) +=
-        matrix(b_.anchor().inputs[1], values_sum_, c_) * exponents_(with_batch<Expr>({values_sum_, x_}));
+    if (schedule_.on_amx) {
+      multiply_by_rounded_values();
+    } else {
+      values_sum_ = RDom(0, b_.size(keys_), "r");
+      acc_(with_batch<Var>({c_, x_})) = 0.0f;
+      acc_(with_batch<Var>({c_, x_})) +=
+          matrix(b_.anchor().inputs[1], values_sum_, c_) * exponents_(with_batch<Expr>({values_sum_, x_}));
+    }
     Expr value = strictly({acc_(with_batch<Expr>({c_, x_})), inverse_(with_batch<Expr>({x_}))},
                           [](const Exprs& in) { return in[0] * in[1]; });
     // Without keys a sum is 0, and its inverse infinite.
@@ -147,6 +184,44 @@ class AttentionBuilder {
     std::vector<Var> index = batch_;
     index.insert(index.end(), {x_, c_});
     out_(index) = b_.result_at(to_exprs(index), value);
+  }
+
+  /// Multiplies exponentials by values, packed in pairs along the keys. Exponentials of keys that fill up a
+  /// panel are zero, and so are their values: zero times infinity is no number.
+  void multiply_by_rounded_values() {
+    const Expr key = k_ * 2 + pair_;
+    const Expr value = matrix(b_.anchor().inputs[1], Halide::min(key, b_.size(keys_ - 1)), c_);
+    values_(with_batch<Var>({pair_, c_, k_})) =
+        Halide::select(key < b_.size(keys_), Halide::cast(Halide::BFloat(16), value),
+                       Halide::Internal::make_zero(Halide::BFloat(16)));
+    values_sum_ = RDom(0, 2, 0, amx_tile, 0, as_int(panels_.number() * panel_ / amx_pairs), "r");
+    const RDom& r = values_sum_;
+    acc_(with_batch<Var>({c_, x_})) = Halide::undef<float>();
+    acc_(with_batch<Var>({c_, x_})) +=
+        Halide::cast<float>(values_(with_batch<Expr>({r[0], c_, r[2] * amx_tile + r[1]}))) *
+        Halide::cast<float>(
+            exponents_(with_batch<Expr>({r[2] * amx_pairs + r[1] * 2 + r[0], x_})));
+  }
+
+  /// Schedules the copies that tile registers read: keys and values once for each batch element, queries for
+  /// each block of rows.
+  void schedule_copies() {
+    const auto compute_for_batch = [&](Func copy) {
+      if (batch_.empty())
+        copy.compute_root();
+      else
+        copy.compute_at(out_, batch_.back());
+      copy.bound(pair_, 0, 2).unroll(pair_);
+    };
+    compute_for_batch(pack_);
+    const int along = as_int(lanes_) / 2;
+    if (reads_along_keys())
+      pack_.vectorize(ci_, as_int(lanes_));
+    else
+      pack_.vectorize(k_, along, TailStrategy::GuardWithIf);
+    compute_for_batch(values_);
+    values_.vectorize(c_, as_int(lanes_), TailStrategy::GuardWithIf);
+    queries_.compute_at(out_, block_).bound(pair_, 0, amx_pairs).vectorize(pair_);
   }
 
   void schedule_output() {
@@ -168,7 +243,8 @@ class AttentionBuilder {
     std::vector<VarOrRVar> order{ci_, xi_, xo_, co_, block_};
     order.insert(order.end(), batch_.rbegin(), batch_.rend());
     // The last block starts earlier; separate code for it would be as long again.
-    out.reorder(order).unroll(xi_).partition(block_, Halide::Partition::Never);
+    out.reorder(order).partition(block_, Halide::Partition::Never);
+    if (!schedule_.on_amx) out.unroll(xi_);
     vectorize_lanes(out, ci_, tile);
     parallelize(out);
   }
@@ -179,7 +255,12 @@ class AttentionBuilder {
   }
 
   /// Schedules the accumulators of a tile of `of`.
-  void schedule_product(Func acc, Func of, const ContractionTile& tile, const Var& lane, const RDom& r) {
+  void schedule_product(Func acc, Func of, const ContractionTile& tile, const Var& lane, const RDom& r) const {
+    if (schedule_.on_amx) {
+      acc.compute_at(of, xo_).bound_extent(lane, as_int(tile.panel)).store_in(Halide::MemoryType::Stack);
+      acc.update().reorder({r[0], r[1], lane, x_, r[2]});
+      return;
+    }
     acc.compute_at(of, xo_).bound_extent(lane, as_int(tile.panel)).reorder(lane, x_).unroll(x_);
     acc.update().reorder(lane, x_, r.x).unroll(x_);
     vectorize_lanes(acc, lane, tile);
@@ -194,10 +275,11 @@ class AttentionBuilder {
     scores_
         .split(x_, xo_, xi_, as_int(tile.pixels),
                rows_.is_number() ? TailStrategy::ShiftInwards : TailStrategy::RoundUp)
-        .reorder(ci_, xi_, xo_, co_)
-        .unroll(xi_);
+        .reorder(ci_, xi_, xo_, co_);
+    if (!schedule_.on_amx) scores_.unroll(xi_);
     vectorize_lanes(scores_, ci_, tile);
     schedule_product(scores_acc_, scores_, tile, ci_, scores_sum_);
+    if (schedule_.on_amx) return;
     // One block of rows reads each panel once: it need not leave the cache.
     if (rows_.is_number() && rows_.number() <= schedule_.rows)
       pack_.compute_at(scores_, co_);
@@ -219,7 +301,10 @@ class AttentionBuilder {
     exponents_.compute_at(out_, block_);
     if (panels_.is_number()) exponents_.align_storage(j_, as_int((panels_.number() | 1) * panel_));
     exponents_.split(j_, co_, ci_, as_int(panel_));
-    vectorize_lanes(exponents_, ci_, schedule_.scores);
+    if (schedule_.on_amx)
+      exponents_.vectorize(ci_, amx_pairs);
+    else
+      vectorize_lanes(exponents_, ci_, schedule_.scores);
     for (Func f : of_row_) f.compute_at(out_, block_);
   }
 
@@ -243,10 +328,11 @@ class AttentionBuilder {
   int64_t panel_, lanes_;
 
   // Variables: lane, panel, step along the depth; row; key; channel.
-  Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"};
+  Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"}, pair_{"pair"};
   Var block_{"block"}, rest_{"rest"}, xo_{"xo"}, xi_{"xi"};
   std::vector<Var> batch_;
   RDom scores_sum_, values_sum_;
+  Func queries_{"queries"}, values_{"values"};  // copies for tile registers
   Func pack_{"pack"}, scores_acc_{"scores_acc"}, scores_{"scores"}, largest_, exponents_{"exponents"};
   Func inverse_{"inverse"}, acc_{"acc"}, out_{"out"};
   std::vector<Func> of_row_;  // functions with a few numbers per row

@@ -350,7 +350,7 @@ class ContractionBuilder {
     schedule_contraction(b_, p);
     BuiltKernel built = b_.finish(p.out, seen_argument());
     if (p.even_tiles) built.leave(*p.even_tiles);
-    if (p.on_amx) built.amx_sums = p.acc.name();
+    if (p.on_amx) built.amx_sums = {p.acc.name()};
     return built;
   }
 

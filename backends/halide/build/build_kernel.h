@@ -25,7 +25,7 @@ struct BuiltKernel {
   std::vector<Halide::Argument> arguments;
   Argument output_argument;
   std::optional<EvenTiles> even_tiles;  // what the code leaves to call_for_even_tiles()
-  std::string amx_sums;                 // function whose sums are left to multiply_on_amx()
+  std::vector<std::string> amx_sums;    // functions whose sums are left to multiply_on_amx()
 
   /// Leaves the choice of tiles to call_for_even_tiles().
   void leave(const EvenTiles& tiles);

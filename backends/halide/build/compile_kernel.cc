@@ -87,7 +87,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     if (kernel.isa.is_opencl()) make_comparisons_plain(built.output);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
-    if (!built.amx_sums.empty()) multiply_on_amx(pipeline, built.amx_sums);
+    for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
     const std::string symbol = name_of(kernel, checks) + symbol_ending(kernel, built.output_argument);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),

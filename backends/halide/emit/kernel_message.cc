@@ -168,11 +168,12 @@ struct DetailsEncoder {
   }
   void operator()(const AttentionDetails& details) const {
     const auto& [nodes, schedule] = details;
-    const auto& [scores, product, rows] = schedule;
+    const auto& [scores, product, rows, on_amx] = schedule;
     msg::AttentionT attention;
     for (NodeId node : nodes.all()) attention.nodes.push_back(static_cast<uint32_t>(node));
     attention.scores = encode(scores), attention.product = encode(product);
     attention.rows = rows;
+    attention.on_amx = on_amx;
     to.attention = to_unique(std::move(attention));
   }
 };
@@ -191,7 +192,7 @@ KernelDetails decode_details(const msg::KernelT& from) {
   std::vector<NodeId> nodes;
   for (uint32_t node : of.nodes) nodes.push_back(NodeId(node));
   return AttentionDetails{AttentionNodes::from_all(nodes),
-                          {decode(*of.scores), decode(*of.product), of.rows}};
+                          {decode(*of.scores), decode(*of.product), of.rows, of.on_amx}};
 }
 
 msg::KernelT encode(const Kernel& kernel) {

@@ -10,6 +10,8 @@ namespace intarsia::halide {
 
 /// Rows of a tile register, and elements of 4 bytes in a row.
 inline constexpr int amx_tile = 16;
+/// Numbers of bf16 along the depth that one instruction multiplies and sums.
+inline constexpr int amx_pairs = 2 * amx_tile;
 /// Bytes of the depth that one instruction multiplies and sums.
 inline constexpr int64_t amx_depth_bytes = 64;
 

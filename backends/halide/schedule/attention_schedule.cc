@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/halide/core/core_attributes.h"
+#include "backends/halide/schedule/amx_schedule.h"
 
 namespace intarsia::halide {
 namespace {
@@ -56,11 +57,29 @@ AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes) 
 }
 
 std::string print_schedule(const AttentionSchedule& schedule) {
-  const auto& [scores, product, rows] = schedule;
-  return fmt::format("{} rows, scores {}, product {}", rows, print_tile(scores), print_tile(product));
+  const auto& [scores, product, rows, on_amx] = schedule;
+  return fmt::format("{} rows, scores {}, product {}{}", rows, print_tile(scores), print_tile(product),
+                     on_amx ? ", factors as bf16, on AMX" : "");
 }
 
-std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most) {
+namespace {
+
+/// Returns the schedule on tile registers: two by two of them, or one row of tiles for few queries.
+std::optional<AttentionSchedule> amx_schedule(const AttentionSizes& sizes, const Isa& isa) {
+  if (!isa.has_amx() || sizes.depth < amx_tile || sizes.keys < amx_pairs) return std::nullopt;
+  if (sizes.channels % amx_tile != 0) return std::nullopt;
+  const int64_t columns = sizes.channels % amx_pairs == 0 ? amx_pairs : amx_tile;
+  const int64_t pixels = sizes.rows >= amx_pairs ? amx_pairs : std::min<int64_t>(sizes.rows, amx_tile);
+  const ContractionTile scores{amx_tile, amx_pairs, pixels, true}, product{amx_tile, columns, pixels, true};
+  const int64_t row_bytes = (sizes.keys + amx_pairs) * static_cast<int64_t>(sizeof(float) + 2);
+  const int64_t most = std::max<int64_t>(buffer_bytes / row_bytes / pixels, 1) * pixels;
+  return AttentionSchedule{scores, product, std::min(sizes.rows, most), true};
+}
+
+}  // namespace
+
+std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most,
+                                                   bool allows_bf16) {
   std::vector<std::pair<double, AttentionSchedule>> ranked;
   int64_t rows = 0;
   for (int64_t blocks = 1; rows != 1; ++blocks) {
@@ -78,6 +97,7 @@ std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, 
     };
     if (best.size() < most && std::ranges::none_of(best, same_panel)) best.push_back(schedule);
   }
+  if (const auto amx = allows_bf16 ? amx_schedule(sizes, isa) : std::nullopt) best.insert(best.begin(), *amx);
   return best;
 }
 

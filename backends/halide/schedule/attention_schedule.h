@@ -21,12 +21,15 @@ AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes);
 struct AttentionSchedule {
   ContractionTile scores, product;  // panels of keys, of channels
   int64_t rows = 1;
+  bool on_amx = false;  // factors are rounded to bf16, and sums are in tile registers
   bool operator==(const AttentionSchedule&) const = default;
 };
 
 std::string print_schedule(const AttentionSchedule& schedule);
 
-/// Returns up to `most` schedules, the best first by an estimate of cycles.
-std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most);
+/// Returns up to `most` schedules, the best first by an estimate of cycles, and, first of all, one on tile
+/// registers if factors may be rounded to bf16 and the sizes suit them.
+std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most,
+                                                   bool allows_bf16);
 
 }  // namespace intarsia::halide

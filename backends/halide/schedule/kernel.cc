@@ -287,6 +287,8 @@ void name_symbols(Call& call, const TypicalSizes& typical) {
 }  // namespace
 
 DotProducts dot_products_of(const Kernel& kernel) {
+  const auto* attention = std::get_if<AttentionDetails>(&kernel.details);
+  if (attention != nullptr && attention->schedule.on_amx) return DotProducts::amx;
   const auto* contraction = std::get_if<ContractionDetails>(&kernel.details);
   if (contraction == nullptr) return DotProducts::none;
   if (contraction->schedule.on_amx) return DotProducts::amx;

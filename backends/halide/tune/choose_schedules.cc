@@ -81,6 +81,10 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   return kernel;
 }
 
+bool is_all_f32(const Kernel& kernel) {
+  return std::ranges::all_of(kernel.inputs, [](const Argument& input) { return input.dtype == DType::f32; });
+}
+
 /// Checks whether the number of pixels, or rows, of a contraction is open.
 bool has_open_pixels(const Kernel& kernel) {
   const Node& anchor = kernel.body.node(kernel.anchor);
@@ -110,7 +114,8 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
   } else if (kernel.form == Form::attention) {
     const AttentionNodes& nodes = kernel.attention().nodes;
     for (const AttentionSchedule& schedule :
-         attention_schedules(attention_sizes(kernel.body, nodes), kernel.isa, most))
+         attention_schedules(attention_sizes(kernel.body, nodes), kernel.isa, most,
+                             options.allows_bf16 && of.symbols.empty() && is_all_f32(kernel)))
       add(AttentionDetails{nodes, schedule});
   } else if (kernel.form == Form::recurrence) {
     for (const ContractionTile& tile :
