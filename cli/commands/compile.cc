@@ -340,8 +340,8 @@ void add_compile_command(CLI::App& app) {
           ->excludes(model);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
-  add_input_option(*command, options->inputs);
   add_compile_options(*command, options->compile);
+  add_input_option(*command, options->inputs);
   command->add_option("--save-plan", options->compile.save_plan, "Write where each node runs (docs/plans.md)")
       ->type_name("PLAN.json")
       ->group(help_group::placement);

@@ -250,12 +250,13 @@ TEST(HalideKernelText, DistinguishesAttentions) {
     return std::get<halide::AttentionDetails>(k.details);
   };
   const auto& [nodes, schedule] = of(kernel);
-  const auto& [scores_tile, product_tile, rows] = schedule;
-  (void)scores_tile, (void)product_tile, (void)rows;
+  const auto& [scores_tile, product_tile, rows, on_amx] = schedule;
+  (void)scores_tile, (void)product_tile, (void)on_amx, (void)rows;
   Changes changes(kernel);
   changes.add_tile("scores", [&](Kernel& k) -> halide::ContractionTile& { return of(k).schedule.scores; });
   changes.add_tile("product", [&](Kernel& k) -> halide::ContractionTile& { return of(k).schedule.product; });
   changes.add("rows", [&](Kernel& k) { of(k).schedule.rows += 1; });
+  changes.add("on_amx", [&](Kernel& k) { of(k).schedule.on_amx = true; });
   for (size_t i = 0; i < nodes.all().size(); ++i)
     changes.add(fmt::format("node {}", i), [&](Kernel& k) {
       std::vector<NodeId> all = nodes.all();

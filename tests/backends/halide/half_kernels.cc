@@ -85,6 +85,9 @@ constexpr const char* products[] = {
     "input %x : bf16[2,12,7,11]\ninput %w : bf16[32,6,3,1]\ninput %w_b : bf16[32]\n"
     "%y = Conv(%x, %w, %w_b) {group=2, strides=[2,1]}",
     "input %x : bf16[1,64,9,5]\ninput %w : bf16[48,64,1,1]\n%y = Conv(%x, %w)",
+    "input %x : bf16[1,96,14,30]\ninput %w : bf16[80,96,3,3]\n%y = Conv(%x, %w) {pads=[1,1,1,1], strides=[2,1]}",
+    "input %x : bf16[70,200]\ninput %w : bf16[200,160]\ninput %w_b : bf16[160]\n"
+    "%m = MatMul(%x, %w)\n%a = Add(%m, %w_b)\n%y = Relu(%a)",
     "input %x : bf16[5,7]\ninput %w : bf16[7,33]\n%y = MatMul(%x, %w)"};
 
 TEST(ProductsOfPairs, AgreeWithReference) {
@@ -138,6 +141,41 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
                            std::string_view(product).find("group") == std::string_view::npos;
       if (is_even) {
         EXPECT_EQ(rounds, dot_products() != DotProducts::none);
+      }
+    }
+  }
+}
+
+/// Attention of f32, with rows, keys, depths and channels that fill tile registers or do not.
+constexpr const char* attentions[] = {
+    "input %q : f32[1,3,128,64]\ninput %k : f32[1,3,64,128]\ninput %v : f32[1,3,128,64]\n",
+    "input %q : f32[2,2,67,40]\ninput %k : f32[2,2,40,101]\ninput %v : f32[2,2,101,48]\n",
+    "input %q : f32[3,9,16]\ninput %k : f32[3,16,33]\ninput %v : f32[3,33,16]\n",
+    "input %q : f32[40,24]\ninput %k : f32[24,32]\ninput %v : f32[32,96]\n"};
+
+TEST(ProductsOfPairs, RoundFactorsOfAttention) {
+  for (const char* attention : attentions) {
+    SCOPED_TRACE(attention);
+    const auto graph = make_graph(
+        fmt::format("graph \"attention\" opsets {{\"\": 18}}\n{}%s = MatMul(%q, %k)\n"
+                    "%p = Softmax(%s) {{axis=-1}}\n%y = MatMul(%p, %v)\noutput %y",
+                    attention));
+    ASSERT_TRUE(graph) << graph.error().message;
+    const std::vector<Tensor> inputs = random_inputs(*graph);
+    const auto want = run_reference(*graph, inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    for (const int threads : {1, 2}) {
+      CompileOptions options{threads, "native", {}};
+      options.allows_bf16 = true;
+      const auto loaded = LoadedRegion::make(*graph, options, {});
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      TestTeam team(threads);
+      for (const bool at_end : {true, false}) {
+        const auto got = (*loaded)->run_guarded(inputs, at_end, {}, &team);
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 0.05, 0.06), "") << threads << " threads";
+        const bool rounds = compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-6) != "";
+        EXPECT_EQ(rounds, dot_products() == DotProducts::amx);
       }
     }
   }

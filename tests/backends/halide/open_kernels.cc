@@ -28,7 +28,7 @@ namespace {
 class OpenKernels : public testing::TestWithParam<Case> {
  protected:
   void expect_right(const Graph& open, const LoadedRegion& region, int64_t rows, int64_t columns,
-                    ThreadTeam* threads) {
+                    ThreadTeam* threads, double rtol = 1e-4, double atol = 1e-5) {
     SCOPED_TRACE(fmt::format("{} rows, {} columns", rows, columns));
     const Result<Graph> fixed = graph_of(GetParam().text, std::to_string(rows), std::to_string(columns));
     const std::vector<Tensor> inputs = random_inputs(open, 10, rows, columns);
@@ -48,7 +48,7 @@ class OpenKernels : public testing::TestWithParam<Case> {
       const auto got = region.run_guarded(inputs, at_end, shapes, threads, {names, sizes});
       ASSERT_TRUE(got) << got.error().message;
       for (size_t i = 0; i < want->size(); ++i)
-        EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "at end: " << at_end;
+        EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), rtol, atol), "") << "at end: " << at_end;
     }
   }
 };
@@ -66,6 +66,24 @@ TEST_P(OpenKernels, AgreeWithReferenceAtAllSizes) {
     for (size_t i = 0; i < std::size(sizes) * rounds(); ++i)
       expect_right(*open, **region, sizes[i % std::size(sizes)], sizes[random() % std::size(sizes)], &team);
   }
+}
+
+/// Checks products whose factors may be rounded to bf16, in tile registers where the processor has them.
+TEST_P(OpenKernels, RoundFactorsWhereThatIsAllowed) {
+  const std::string_view text = GetParam().text;
+  const bool has_products = text.find("MatMul") != text.npos || text.find("Gemm") != text.npos ||
+                            text.find("Conv") != text.npos;
+  if (!has_products || (rounds() == 1 && form_of(GetParam().name) == 1)) return;
+  const Result<Graph> open = graph_of(GetParam().text, "rows", "columns");
+  ASSERT_TRUE(open) << open.error().message;
+  const int threads = 1 + form_of(GetParam().name);
+  CompileOptions options{threads, "native", {}};
+  options.allows_bf16 = true;
+  const auto region = LoadedRegion::make(*open, options, {});
+  ASSERT_TRUE(region) << region.error().message;
+  TestTeam team(threads);
+  for (const int64_t rows : {0, 1, 7, 16, 33, 130})
+    for (const int64_t columns : {1, 17}) expect_right(*open, **region, rows, columns, &team, 0.05, 0.02);
 }
 
 TEST(OpenRecurrences, LengthsBeyondTheStepsAreAnError) {
