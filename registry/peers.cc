@@ -70,7 +70,7 @@ Result<OpenPeer> open_openvino(const PeerRequest& request) {
   const openvino::Division division = TRY(parse_division(request.configuration));
   const bool uses_all_cores = division == openvino::Division::throughput_hint;
   const openvino::ModelSettings settings{uses_all_cores ? CoreSet::of_this_thread().size() : request.threads,
-                                         division};
+                                         division, request.rounds_to_bf16};
   auto model = std::make_shared<openvino::OpenedModel>(
       TRY(openvino::OpenedModel::open(request.model_path, request.inputs, settings)));
   OpenPeer peer{model->version(), {}, [model] { return model->outputs(); }};

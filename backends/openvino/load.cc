@@ -20,7 +20,8 @@ using SetTensor = OvStatus (*)(InferRequest*, size_t, const TensorHandle*);
 bool is_of_pool(std::string_view thread) { return thread == thread_name; }
 
 SessionSettings settings_of(const RegionModel& model) {
-  return {.threads = model.threads, .device = device_of(model.executor)};
+  return {
+      .threads = model.threads, .device = device_of(model.executor), .rounds_to_bf16 = model.rounds_to_bf16};
 }
 
 /// Request with the buffers that it was given: buffers mostly stay where they are.

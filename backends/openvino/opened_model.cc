@@ -45,12 +45,13 @@ Status OpenedModel::compile(const ModelSettings& settings) {
   const bool one_stream = settings.division == Division::one_stream;
   is_async_ = settings.division == Division::throughput_hint;
   CompiledModel* compiled = nullptr;
-  TRY(library_->check(api.ov_core_compile_model(
-      core_.get(), model_.get(), "CPU", 6, &compiled, "INFERENCE_PRECISION_HINT", "f32",
-      "INFERENCE_NUM_THREADS", threads.c_str(), one_stream ? "NUM_STREAMS" : "PERFORMANCE_HINT",
-      one_stream  ? "1"
-      : is_async_ ? "THROUGHPUT"
-                  : "LATENCY")));
+  TRY(library_->check(
+      api.ov_core_compile_model(core_.get(), model_.get(), "CPU", 6, &compiled, "INFERENCE_PRECISION_HINT",
+                                settings.rounds_to_bf16 ? "bf16" : "f32", "INFERENCE_NUM_THREADS",
+                                threads.c_str(), one_stream ? "NUM_STREAMS" : "PERFORMANCE_HINT",
+                                one_stream  ? "1"
+                                : is_async_ ? "THROUGHPUT"
+                                            : "LATENCY")));
   compiled_.reset(compiled);
   return {};
 }

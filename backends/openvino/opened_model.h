@@ -20,11 +20,13 @@ enum class Division {
 struct ModelSettings {
   int threads = 1;  // threads of all concurrent runs
   Division division = Division::latency_hint;
+  bool rounds_to_bf16 = false;  // may compute f32 in bf16
 };
 
 class OpenedModel {
  public:
-  /// Opens a model on the CPU in f32: left alone, the library would compute in bf16 where the CPU can. Takes
+  /// Opens a model on the CPU, in f32 if not asked otherwise: left alone, the library would compute in bf16
+  /// where the CPU can. Takes
   /// one tensor for each of the model's inputs, in any order, whose memory is used in place; sizes that the
   /// model leaves open become theirs. Fails for inputs that are missing, unknown or strings, and with
   /// OpenVINO's own message.

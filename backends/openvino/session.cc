@@ -71,20 +71,22 @@ Status ModelSession::compile(std::string_view bytes, const SessionSettings& sett
       api.ov_core_read_model_from_memory_buffer(core, bytes.data(), bytes.size(), nullptr, &raw)));
   const Owned<Model> model(raw, api.ov_model_free);
   const char* const counts_time = settings.counts_time ? "YES" : "NO";
+  const char* const precision = settings.rounds_to_bf16 ? "bf16" : "f32";
+  const char* const mode = settings.rounds_to_bf16 ? "PERFORMANCE" : "ACCURACY";
   CompiledModel* compiled = nullptr;
   if (settings.device == "CPU") {
     const std::string threads = std::to_string(settings.threads);
     constexpr size_t properties = 6;
     TRY(library_.check(api.ov_core_compile_model(
-        core, raw, "CPU", 2 * properties, &compiled, "INFERENCE_PRECISION_HINT", "f32", "EXECUTION_MODE_HINT",
-        "ACCURACY", "INFERENCE_NUM_THREADS", threads.c_str(), "NUM_STREAMS", "1", "ENABLE_CPU_PINNING", "NO",
-        "PERF_COUNT", counts_time)));
+        core, raw, "CPU", 2 * properties, &compiled, "INFERENCE_PRECISION_HINT", precision,
+        "EXECUTION_MODE_HINT", mode, "INFERENCE_NUM_THREADS", threads.c_str(), "NUM_STREAMS", "1",
+        "ENABLE_CPU_PINNING", "NO", "PERF_COUNT", counts_time)));
   } else {
     TRY(check_is_listed(settings.device));
     constexpr size_t properties = 3;
-    TRY(library_.check(api.ov_core_compile_model(
-        core, raw, settings.device.c_str(), 2 * properties, &compiled, "INFERENCE_PRECISION_HINT", "f32",
-        "EXECUTION_MODE_HINT", "ACCURACY", "PERF_COUNT", counts_time)));
+    TRY(library_.check(api.ov_core_compile_model(core, raw, settings.device.c_str(), 2 * properties,
+                                                 &compiled, "INFERENCE_PRECISION_HINT", precision,
+                                                 "EXECUTION_MODE_HINT", mode, "PERF_COUNT", counts_time)));
   }
   compiled_.reset(compiled);
   return {};

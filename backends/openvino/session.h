@@ -24,9 +24,10 @@ struct PortType {
 };
 
 struct SessionSettings {
-  int threads = 1;             // threads of one run, including the caller's
-  std::string device = "CPU";  // the library's name of the device
-  bool counts_time = false;    // requests tell the time of each operator
+  int threads = 1;              // threads of one run, including the caller's
+  std::string device = "CPU";   // the library's name of the device
+  bool counts_time = false;     // requests tell the time of each operator
+  bool rounds_to_bf16 = false;  // f32 may be computed in bf16
 };
 
 /// Returns the library's name of an executor's device: "GPU" for "openvino:GPU", the CPU for all others.
@@ -38,8 +39,8 @@ Result<std::vector<std::string>> list_devices();
 /// Compiled model, immutable; any number of its requests may run at once.
 class ModelSession {
  public:
-  /// Compiles a ModelProto, which need not outlive the call, all in f32: left alone, the library would
-  /// compute in bf16 or f16 where the device can. Error (not_found): there is no such device.
+  /// Compiles a ModelProto, which need not outlive the call, in f32 if not asked otherwise: left alone, the
+  /// library would compute in bf16 or f16 where the device can. Error (not_found): there is no such device.
   static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model,
                                                                 const SessionSettings& settings);
 

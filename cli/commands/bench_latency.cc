@@ -80,7 +80,7 @@ Json measure_latency(const Contenders& contenders, const BenchOptions& options, 
       work.path = subject.model;
       differences.push_back(nullptr);
     } else {
-      differences.push_back(compare_outputs(our_outputs, outputs));
+      differences.push_back(compare_outputs(our_outputs, outputs, subject.precision));
     }
   }
   folder.reset();
@@ -91,6 +91,7 @@ Json measure_latency(const Contenders& contenders, const BenchOptions& options, 
               {"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
               {"program", options.is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
+              {"precision", subject.precision},
               {"sizes", sizes_of_run(subject.function, values.tensors())},
               {"inputs", values.notes()},
               {"alternative", ours.alternative()},

@@ -81,12 +81,12 @@ std::vector<Json> open_all(Field& field, const BenchOptions& options, const Subj
   Work work = make_work(options, subject, inputs, folder);
   const std::vector<Json> ours = open_ours(field, options, work, folder, progress);
   std::vector<Json> differences{nullptr};
-  if (ours.size() > 1) differences.push_back(compare_outputs(ours[0], ours[1]));
+  if (ours.size() > 1) differences.push_back(compare_outputs(ours[0], ours[1], subject.precision));
   work.path = subject.model;
   for (size_t i = differences.size(); i < field.contenders.size(); ++i) {
     progress("opening " + field.contenders[i]->runtime(), opened_at);
     work.folder = folder / fmt::format("outputs{}", i);
-    differences.push_back(compare_outputs(ours[0], field.contenders[i]->open(work)));
+    differences.push_back(compare_outputs(ours[0], field.contenders[i]->open(work), subject.precision));
   }
   return differences;
 }
@@ -143,6 +143,7 @@ Json bench_throughput(const BenchOptions& options, const ShowProgress& progress)
               {"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
               {"program", options.is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
+              {"precision", subject.precision},
               {"cores", cores},
               {"sizes", sizes_of_run(subject.function, values.tensors())},
               {"inputs", values.notes()},

@@ -32,6 +32,7 @@ Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOpti
   info.struct_size = sizeof(info);
   intarsia::detail::check(intarsia_program_describe(program.get(), &info));
   if (subject.model.empty()) subject.model = info.model_path;
+  subject.precision = info.precision;
   subject.threads = threads_of_run(options.compile.threads, info.threads);
   const std::vector<intarsia::Function> functions = program.functions();
   if (functions.size() != 1)
@@ -56,6 +57,7 @@ Work make_work(const BenchOptions& options, const Subject& subject, const Json& 
           folder / "outputs",
           subject.function.name,
           options.compile.op_libraries,
+          subject.precision,
           {}};
 }
 
@@ -69,7 +71,8 @@ Json write_inputs(const InputValues& values, const TemporaryFolder& folder) {
   return files;
 }
 
-Json compare_outputs(const Json& ours, const Json& theirs) {
+Json compare_outputs(const Json& ours, const Json& theirs, const std::string& precision) {
+  constexpr double tolerance_of_bf16 = 6e-2, by_default = -1;
   if (ours.size() != theirs.size())
     throw intarsia::Error(fmt::format("has {} outputs, intarsia {}", theirs.size(), ours.size()));
   Json compared = Json::array();
@@ -78,8 +81,9 @@ Json compare_outputs(const Json& ours, const Json& theirs) {
           b = read_npy(theirs[i]["file"], theirs[i]["dtype"]);
     const intarsia::View actual = a.view(), reference = b.view();
     const std::string name = ours[i]["name"];
-    const auto report = intarsia::Compiler::get().compare(intarsia::detail::tensor(name, actual),
-                                                          intarsia::detail::tensor(name, reference));
+    const auto report = intarsia::Compiler::get().compare(
+        intarsia::detail::tensor(name, actual), intarsia::detail::tensor(name, reference),
+        precision == "bf16" ? tolerance_of_bf16 : by_default);
     compared.push_back(Json::parse(report.json));
   }
   return compared;

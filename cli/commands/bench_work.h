@@ -43,7 +43,8 @@ struct Subject {
   intarsia::Function function;  // for a SavedModel its name is a signature
   /// Its inputs at each shape to measure at, in turn; at least one.
   std::vector<std::vector<intarsia::Argument>> inputs;
-  Json compiled;  // report of compile; null for a program
+  Json compiled;          // report of compile; null for a program
+  std::string precision;  // precision of its products of f32: "f32", "bf16"
 };
 /// Returns how many shapes there are to measure at. Throws UsageError for --shape that says none.
 size_t count_shapes(const BenchOptions& options);
@@ -58,7 +59,8 @@ Work make_work(const BenchOptions& options, const Subject& subject, const Json& 
 
 /// Writes the inputs as files for the contenders' processes.
 Json write_inputs(const InputValues& values, const TemporaryFolder& folder);
-/// Returns the differences of a contender's outputs from those of the first.
-Json compare_outputs(const Json& ours, const Json& theirs);
+/// Returns the differences of a contender's outputs from those of the first, whose products of f32 have this
+/// precision.
+Json compare_outputs(const Json& ours, const Json& theirs, const std::string& precision);
 /// Returns the largest difference in an entry of `results`; 0 for the first.
 double largest_difference(const Json& result);

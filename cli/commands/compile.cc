@@ -198,13 +198,12 @@ std::string print_function(const Json& report, const std::string& explained, boo
 std::string print_precision(const Json& products) {
   const std::string precision = products["precision"];
   if (products["error"].is_null())
-    return fmt::format("  precision {}{}\n", precision,
-                       products["why_not"].is_null()
-                           ? ""
-                           : fmt::format(": {}", products["why_not"].get<std::string>()));
-  const std::string error = fmt::format("'{}' differs from that in f32 by {:.2g} of its largest element",
-                                        products["output"].get<std::string>(),
-                                        products["error"].get<double>());
+    return fmt::format(
+        "  precision {}{}\n", precision,
+        products["why_not"].is_null() ? "" : fmt::format(": {}", products["why_not"].get<std::string>()));
+  const std::string error =
+      fmt::format("'{}' differs from that in f32 by {:.2g} of its largest element",
+                  products["output"].get<std::string>(), products["error"].get<double>());
   if (precision == "bf16") return fmt::format("  precision bf16: {}\n", error);
   return fmt::format("  precision f32: in bf16 {}, more than {}\n", error,
                      products["max_error"].get<double>());

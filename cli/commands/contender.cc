@@ -63,6 +63,7 @@ Json Contender::open(const Work& work) {
                             {"inputs", work.inputs},
                             {"signature", work.signature},
                             {"op_libraries", work.op_libraries},
+                            {"precision", work.precision},
                             {"devices", work.devices},
                             {"folder", work.folder}}}});
   version_ = reply["version"];

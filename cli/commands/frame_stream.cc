@@ -159,7 +159,9 @@ class PeerStream final : public FrameStream {
   PeerStream(const std::string& runtime, const Json& work)
       : inputs_(work["inputs"]),
         peer_(intarsia::Compiler::get().open_peer(runtime, "throughput", work["path"], work["threads"],
-                                                  inputs_.views, work["signature"], work["op_libraries"])),
+                                                  inputs_.views, work["signature"], work["op_libraries"],
+                                                  intarsia::detail::choice_of<intarsia::Precision>(
+                                                      work["precision"].get<std::string>(), "precision"))),
         version_(peer_.version()) {}
 
   const std::string& version() const override { return version_; }

@@ -62,9 +62,10 @@ class OpenedWork {
   }
 
   void open_peer(const std::string& runtime, const std::string& configuration, const Json& work) {
-    auto peer = std::make_shared<intarsia::Peer>(
-        intarsia::Compiler::get().open_peer(runtime, configuration, work["path"], work["threads"], inputs_,
-                                            work["signature"], work["op_libraries"]));
+    auto peer = std::make_shared<intarsia::Peer>(intarsia::Compiler::get().open_peer(
+        runtime, configuration, work["path"], work["threads"], inputs_, work["signature"],
+        work["op_libraries"],
+        intarsia::detail::choice_of<intarsia::Precision>(work["precision"].get<std::string>(), "precision")));
     version_ = peer->version();
     run_ = [peer] { peer->run(); };
     outputs_ = [peer] { return peer->outputs(); };

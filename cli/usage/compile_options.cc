@@ -98,9 +98,11 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
 
 void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
-      .add_option("--cpu", options.cpu,
-                  "Generate code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
-      ->type_name("LEVEL")
+      .add_option(
+          "--cpu", options.cpu,
+          "Generate code for native, a level (x86-64-v2, x86-64-v3, x86-64-v4), or a processor and its "
+          "successors: sapphirerapids, znver4 (default: native)")
+      ->type_name("CPU")
       ->group(help_group::code);
   add_choice(command, "--math", options.math,
              "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")

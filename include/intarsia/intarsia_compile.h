@@ -49,7 +49,8 @@ typedef struct intarsia_compile_request {
   intarsia_strings pins;
   /* "auto": frameworks run what none of our backends can; "none": no framework is opened. NULL: "auto". */
   const char* fallback;
-  const char* cpu; /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
+  const char*
+      cpu; /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "sapphirerapids", "znver4"; NULL: "native" */
   /* Threads that a run will use. 0: one per core that the calling thread may use; where the processor is
    * used as core sets, as many as the largest set has cores. */
   int32_t threads;
@@ -276,9 +277,11 @@ typedef struct intarsia_peer_request {
   size_t input_count;
   const char* signature;         /* signature of a SavedModel; NULL: "serving_default", or the only one */
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
+  const char*
+      precision; /* "f32", "bf16": what openvino computes f32 in; others compute in f32. NULL: "f32" */
 } intarsia_peer_request;
 
-/* Opens a model in f32. Close it with intarsia_peer_close. Errors: the runtime is not on this machine, or
+/* Opens a model. Close it with intarsia_peer_close. Errors: the runtime is not on this machine, or
  * does not accept the model, the inputs or the number of threads. */
 INTARSIA_EXPORT intarsia_error* intarsia_peer_open(const intarsia_peer_request* request,
                                                    intarsia_peer** peer);

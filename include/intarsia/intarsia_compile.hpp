@@ -350,10 +350,12 @@ class Compiler {
   }
 
   /// Compares the results of two runtimes like check() by default. The JSON is an entry of check()'s outputs.
-  CheckReport compare(const intarsia_tensor& actual, const intarsia_tensor& reference) const {
+  /// `rtol` as in CheckOptions.
+  CheckReport compare(const intarsia_tensor& actual, const intarsia_tensor& reference,
+                      double rtol = -1) const {
     int32_t ok = 0;
     char* report = nullptr;
-    detail::check(compare_(&actual, &reference, -1, -1, &ok, &report));
+    detail::check(compare_(&actual, &reference, rtol, -1, &ok, &report));
     return {ok != 0, take(report)};
   }
 
@@ -363,7 +365,8 @@ class Compiler {
   /// Opens a model in another runtime. The inputs' data must outlive the peer.
   Peer open_peer(const std::string& runtime, const std::string& configuration, const std::string& model,
                  int threads, const std::vector<NamedView>& inputs, const std::string& signature = {},
-                 const std::vector<std::string>& op_libraries = {}) const;
+                 const std::vector<std::string>& op_libraries = {},
+                 Precision precision = Precision::f32) const;
 
   std::string backends() const { return text_of(backends_); }
   std::string pass_names() const { return text_of(pass_names_); }
@@ -507,8 +510,8 @@ class Peer {
 
 inline Peer Compiler::open_peer(const std::string& runtime, const std::string& configuration,
                                 const std::string& model, int threads, const std::vector<NamedView>& inputs,
-                                const std::string& signature,
-                                const std::vector<std::string>& op_libraries) const {
+                                const std::string& signature, const std::vector<std::string>& op_libraries,
+                                Precision precision) const {
   const std::vector<intarsia_tensor> tensors = detail::tensors(inputs);
   const detail::StringList libraries(op_libraries);
   intarsia_peer_request request{};
@@ -521,6 +524,7 @@ inline Peer Compiler::open_peer(const std::string& runtime, const std::string& c
   request.input_count = tensors.size();
   if (!signature.empty()) request.signature = signature.c_str();
   request.op_libraries = libraries.get();
+  if (precision != Precision::f32) request.precision = detail::word_of(precision);
   intarsia_peer* peer = nullptr;
   detail::check(peer_open_(&request, &peer));
   return Peer(*this, peer);

@@ -19,6 +19,7 @@ struct PeerRequest {
   std::vector<NamedValue> inputs;         // values of all inputs
   std::string signature;                  // signature of a SavedModel; empty: its default
   std::vector<std::string> op_libraries;  // libraries of the user's TensorFlow operators
+  bool rounds_to_bf16 = false;            // whether OpenVINO may compute f32 in bf16
 };
 
 /// Model opened in another runtime, with its inputs.

@@ -221,7 +221,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
     return fail("--threads {}: want 1 to {}", from.threads, max_threads);
   to.threads = from.threads > 0 ? from.threads : default_threads(to.devices);
   if (from.cpu != nullptr) to.cpu = from.cpu;
-  TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
+  TRY(with_context(resolve_cpu(to.cpu), "--cpu"));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
   TRY(read_precision(from, to));
   to.prefers_size = TRY(read_word(from.optimize, "--optimize", {"speed", "size"})) == "size";

@@ -61,16 +61,18 @@ intarsia_error* intarsia_program_describe(const intarsia_program* program, intar
   return guarded([&]() -> Status {
     if (program == nullptr) return fail("the program is a null pointer");
     const fbs::ProgramT& description = program->loaded->description();
-    return fill_struct(info, {.struct_size = sizeof(*info),
-                              .producer = description.producer.c_str(),
-                              .arch = description.arch.c_str(),
-                              .cpu = description.cpu.c_str(),
-                              .threads = description.threads,
-                              .model_path = description.model_path.c_str(),
-                              .model_digest = description.model_digest,
-                              .function_count = description.functions.size(),
-                              .slot_count = description.slots.size(),
-                              .identity = program->loaded.get()});
+    return fill_struct(info,
+                       {.struct_size = sizeof(*info),
+                        .producer = description.producer.c_str(),
+                        .arch = description.arch.c_str(),
+                        .cpu = description.cpu.c_str(),
+                        .threads = description.threads,
+                        .model_path = description.model_path.c_str(),
+                        .model_digest = description.model_digest,
+                        .function_count = description.functions.size(),
+                        .slot_count = description.slots.size(),
+                        .identity = program->loaded.get(),
+                        .precision = description.precision.empty() ? "f32" : description.precision.c_str()});
   });
 }
 

@@ -8,19 +8,6 @@
 
 namespace intarsia {
 
-Result<std::string> resolve_cpu_level(const std::string& name) {
-#if defined(__x86_64__)
-  if (name == "x86-64-v2" || name == "x86-64-v3" || name == "x86-64-v4") return name;
-  if (name != "native") return fail("--cpu {}: want native, x86-64-v2, x86-64-v3 or x86-64-v4", name);
-  if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4";
-  if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3";
-  return "x86-64-v2";
-#else
-  if (name != "native" && name != "generic") return fail("--cpu {}: want native", name);
-  return "generic";
-#endif
-}
-
 std::vector<std::string> features_of_cpu_level(const std::string& level) {
   if (level == "generic") return {};
   return {level};
@@ -68,10 +55,41 @@ DotProducts dot_products() {
   return DotProducts::none;
 }
 
+std::string CodeTarget::text() const {
+  constexpr const char* kinds[] = {"", " with sapphirerapids", " with znver4", " with amx"};
+  return level + kinds[static_cast<size_t>(dot_products)];
+}
+
+Result<CodeTarget> resolve_cpu(const std::string& name) {
+#if defined(__x86_64__)
+  if (name == "x86-64-v2" || name == "x86-64-v3" || name == "x86-64-v4") return CodeTarget{name};
+  if (name == "sapphirerapids") return CodeTarget{"x86-64-v4", DotProducts::amx};
+  if (name == "znver4") return CodeTarget{"x86-64-v4", DotProducts::zen4};
+  if (name != "native")
+    return fail("--cpu {}: want native, x86-64-v2, x86-64-v3, x86-64-v4, sapphirerapids or znver4", name);
+  if (__builtin_cpu_supports("x86-64-v4")) return CodeTarget{"x86-64-v4", dot_products()};
+  return CodeTarget{__builtin_cpu_supports("x86-64-v3") ? "x86-64-v3" : "x86-64-v2"};
+#else
+  if (name != "native" && name != "generic") return fail("--cpu {}: want native", name);
+  return CodeTarget{"generic"};
+#endif
+}
+
+bool runs_here(const std::string& cpu) {
+  const Result<CodeTarget> wanted = resolve_cpu(cpu), here = resolve_cpu("native");
+  if (!wanted || !here) return false;
+  const DotProducts needed = wanted->dot_products, present = here->dot_products;
+  const bool has_kind = needed == DotProducts::none || needed == present ||
+                        (needed == DotProducts::sapphire_rapids && present == DotProducts::amx);
+  return has_kind && wanted->level <= here->level;  // names of levels sort by what they require
+}
+
 std::string why_no_bf16(const std::string& cpu) {
-  if (cpu != "native") return "code for a level of processors has no products of bf16: use --cpu native";
-  if (dot_products() != DotProducts::none) return "";
-  return "this CPU has no avx512bf16, which Intel's have since Sapphire Rapids and AMD's since Zen 4";
+  const Result<CodeTarget> target = resolve_cpu(cpu);
+  if (target && target->dot_products != DotProducts::none) return "";
+  if (cpu == "native")
+    return "this CPU has no avx512bf16, which Intel's have since Sapphire Rapids and AMD's since Zen 4";
+  return fmt::format("code for {} has no products of bf16: use --cpu native, sapphirerapids or znver4", cpu);
 }
 
 std::vector<std::string> features_of_dot_products(DotProducts kind) {

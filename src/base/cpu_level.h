@@ -1,4 +1,4 @@
-// Levels of the x86-64 psABI that code can be generated for.
+// Processors that code can be generated for.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,6 @@
 #include "base/result.h"
 
 namespace intarsia {
-
-/// Resolves "native" to the highest level that this machine supports; the other names ("x86-64-v2",
-/// "x86-64-v3", "x86-64-v4") stay. On other architectures "native" becomes "generic", the only level there.
-Result<std::string> resolve_cpu_level(const std::string& name);
 
 /// Returns the features, by GCC's names, that a machine needs to load code of a resolved level.
 std::vector<std::string> features_of_cpu_level(const std::string& level);
@@ -24,11 +20,27 @@ enum class DotProducts : uint8_t { none, sapphire_rapids, zen4, amx };
 /// Returns the kind of this machine's processor.
 DotProducts dot_products();
 
-/// Returns why code for a level has no products of bf16; empty if it has them.
+/// What code may use: a level of the x86-64 psABI ("x86-64-v2" to "x86-64-v4"; "generic" on other
+/// architectures), and what a kind of processor has besides.
+struct CodeTarget {
+  std::string level;
+  DotProducts dot_products = DotProducts::none;
+
+  std::string text() const;  // "x86-64-v4", "x86-64-v4 with amx"
+};
+
+/// Resolves the name of a processor: "native", which is this machine's, a level, or one of "sapphirerapids"
+/// and "znver4" as compilers name them, and all later ones that have the same instructions.
+Result<CodeTarget> resolve_cpu(const std::string& name);
+
+/// Checks whether this machine runs code for a processor of this name.
+bool runs_here(const std::string& cpu);
+
+/// Returns why code for a processor has no products of bf16; empty if it has them.
 std::string why_no_bf16(const std::string& cpu);
 
-/// Asks Linux for the tile registers of Advanced Matrix Extensions (AMX), once for all threads of the process.
-/// Returns false where the processor or the system has none for bf16 and integers of 8 bits.
+/// Asks Linux for the tile registers of Advanced Matrix Extensions (AMX), once for all threads of the
+/// process. Returns false where the processor or the system has none for bf16 and integers of 8 bits.
 bool allow_amx();
 
 /// Returns the features, by GCC's names, of code for that kind, besides those of x86-64-v4.

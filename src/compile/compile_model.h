@@ -13,7 +13,7 @@ struct CompileResult {
   uint64_t constants_bytes = 0;             // size as stored in the program: equal constants count once
   std::optional<ProgramSize> size;          // nullopt if no program was written
   double seconds = 0;
-  bool stopped = false;  // whether stop_after ended the compile
+  bool stopped = false;                      // whether stop_after ended the compile
   std::optional<PrecisionReport> precision;  // nullopt if products of f32 had to be exact
 };
 

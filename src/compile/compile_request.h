@@ -78,7 +78,7 @@ struct CompileRequest {
   double max_error = 0.01;         // with automatic precision; relative to the largest element of an output
   std::vector<NamedValue> inputs;  // inputs that this error is measured with; others are filled
   bool allows_bf16 = false;        // whether products of f32 round their factors to bf16 in this program
-  bool prefers_size = false;   // avoid larger weights for speed, and alternatives but those of `also`
+  bool prefers_size = false;       // avoid larger weights for speed, and alternatives but those of `also`
   Tune tune = Tune::fast;
   double tune_seconds = 0;      // 0 for no limit
   std::string cache_folder;     // folder of measured times and generated code; empty for the user's

@@ -240,7 +240,7 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   if (request.allows_bf16) program.precision = dtype_name(DType::bf16);
   if (!emitter.objects.empty()) {
     program.arch = machine_arch();
-    program.cpu = TRY(resolve_cpu_level(request.cpu));
+    program.cpu = TRY(resolve_cpu(request.cpu)).level;
     program.cpu_features = features_of_cpu_level(program.cpu);
     for (const FunctionParts& function : functions)
       for (const CompiledRegion& region : function.regions.regions)

@@ -177,9 +177,9 @@ std::string why_plans_are_not_measured(RegionCompiler& compiler) {
 }
 
 CostKey plan_conditions(const PlanningProblem& problem, const CompileRequest& request) {
-  const Result<std::string> cpu = resolve_cpu_level(request.cpu);
+  const Result<CodeTarget> cpu = resolve_cpu(request.cpu);
   CostKey conditions;
-  conditions.code = fmt::format("{}, tune {}, intarsia {}{}", cpu ? *cpu : request.cpu,
+  conditions.code = fmt::format("{}, tune {}, intarsia {}{}", cpu ? cpu->text() : request.cpu,
                                 request.tune == Tune::full ? "full" : "fast", INTARSIA_VERSION,
                                 request.prefers_size ? ", for size" : "");
   conditions.threads = request.threads;

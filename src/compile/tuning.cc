@@ -7,17 +7,6 @@
 #include "base/files/cache_folder.h"
 
 namespace intarsia {
-namespace {
-
-/// Checks whether code of this level can run here.
-bool runs_here(const std::string& level) {
-  const Result<std::string> wanted = resolve_cpu_level(level), here = resolve_cpu_level("native");
-  // Level names sort by what they require.
-  return wanted && here && *wanted <= *here;
-}
-
-}  // namespace
-
 Tuning::Tuning(const CompileRequest& request, const CompileServices& services)
     : request_(request), services_(services), start_(std::chrono::steady_clock::now()) {
   if (request.tune == Tune::off)

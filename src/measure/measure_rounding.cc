@@ -17,8 +17,8 @@ Result<std::vector<NamedValue>> inputs_of(const fbs::FunctionT& function, const 
   for (uint32_t id : function.inputs) {
     const fbs::ValueT& value = *function.values[id];
     const auto given = std::ranges::find(request.inputs, value.name, &NamedValue::name);
-    inputs.push_back({value.name, given != request.inputs.end() ? given->tensor
-                                                                 : TRY(fill_input(value, inputs.size()))});
+    inputs.push_back(
+        {value.name, given != request.inputs.end() ? given->tensor : TRY(fill_input(value, inputs.size()))});
   }
   return inputs;
 }

@@ -5,11 +5,12 @@
 
 namespace intarsia {
 
-std::string encode_region_model(std::string_view model, const std::vector<std::string>& constant_names) {
+std::string encode_region_model(std::string_view model, const std::vector<std::string>& constant_names,
+                                bool rounds_to_bf16) {
   flatbuffers::FlatBufferBuilder builder;
   const auto bytes = add_bytes(builder, model);
   const auto names = builder.CreateVectorOfStrings(constant_names);
-  fbs::FinishRegionModelBuffer(builder, fbs::CreateRegionModel(builder, bytes, names));
+  fbs::FinishRegionModelBuffer(builder, fbs::CreateRegionModel(builder, bytes, names, rounds_to_bf16));
   return to_bytes(builder);
 }
 
@@ -23,6 +24,7 @@ Result<RegionModel> decode_region_model(const LoadContext& context) {
                     .executor = context.executor};
   model.bytes = text_of(blob->model());
   model.constant_names = to_strings(blob->constants());
+  model.rounds_to_bf16 = blob->rounds_to_bf16();
   return model;
 }
 

@@ -18,10 +18,12 @@ struct RegionModel {
   int threads = 1;
   const CoreSet* cores = nullptr;  // null for none in particular
   std::string executor;            // executor name: "cpu:0-1"
+  bool rounds_to_bf16 = false;     // f32 may be computed in bf16
 };
 
 /// Encodes the blob of a region.
-std::string encode_region_model(std::string_view model, const std::vector<std::string>& constant_names);
+std::string encode_region_model(std::string_view model, const std::vector<std::string>& constant_names,
+                                bool rounds_to_bf16 = false);
 
 /// Decodes the blob, with the settings to run it. Error: damaged bytes.
 Result<RegionModel> decode_region_model(const LoadContext& context);

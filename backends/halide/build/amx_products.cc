@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "backends/halide/schedule/amx_schedule.h"
-#include "base/result.h"
 
 namespace intarsia::halide {
 namespace {
@@ -18,37 +18,43 @@ using Halide::Parameter;
 using Halide::Type;
 using Intrinsic = Halide::Internal::Call;
 
-/// Index of a memory access as a base and the distance between iterations of a loop, in elements.
-struct Access {
-  std::string buffer;
-  Type type;
-  Expr index;
-};
-
-/// Nest of loops around a store.
-struct LoopNest {
-  std::vector<const For*> loops;  // outermost first
-  const Store* store = nullptr;
-
-  /// Returns the distance of the accesses of two neighboring iterations; undefined without such a loop.
-  Expr stride(const Access& access, const For* loop) const {
-    const Expr next = Variable::make(Halide::Int(32), loop->name) + 1;
-    return simplify(substitute(loop->name, next, access.index) - access.index);
-  }
-
-  /// Returns the index in the first iteration of `loops`.
-  static Expr base(const Access& access, const std::vector<const For*>& loops) {
-    Expr index = access.index;
-    for (const For* loop : loops) index = substitute(loop->name, loop->min, index);
-    return simplify(index);
-  }
-};
+[[noreturn]] void refuse(const std::string& why) { throw Halide::CompileError("tile registers: " + why); }
 
 std::string print(const Stmt& statement) {
   std::ostringstream text;
   text << statement;
   return text.str();
 }
+
+/// Elements of a buffer that the iterations of a nest of loops read or write.
+struct Access {
+  std::string buffer;
+  Type type;
+  Expr index;
+
+  /// Returns the distance between the elements of two neighboring iterations.
+  Expr stride(const For* loop) const {
+    const Expr next = Variable::make(Halide::Int(32), loop->name) + 1;
+    const Expr distance = simplify(substitute(loop->name, next, index) - index);
+    if (expr_uses_var(distance, loop->name)) refuse("an index is not linear");
+    return distance;
+  }
+
+  bool has_stride(const For* loop, int64_t elements) const { return is_const(stride(loop), elements); }
+
+  /// Returns the element in the first iteration of `loops`.
+  Expr first(const std::vector<const For*>& loops) const {
+    Expr at = index;
+    for (const For* loop : loops) at = substitute(loop->name, loop->min, at);
+    return simplify(at);
+  }
+};
+
+/// Nest of loops around a store.
+struct LoopNest {
+  std::vector<const For*> loops;  // outermost first
+  const Store* store = nullptr;
+};
 
 /// Puts the values of variables in their places.
 class InlineLets : public IRMutator {
@@ -66,31 +72,42 @@ LoopNest read_nest(const Stmt& body) {
       at = loop->body;
     } else {
       nest.store = at.as<Store>();
-      if (nest.store == nullptr)
-        throw Halide::CompileError(fmt::format("AMX: not loops of a product:\n{}", print(body)));
+      if (nest.store == nullptr) refuse("not loops of a product:\n" + print(body));
     }
   }
   return nest;
 }
 
-/// Finds what a store multiplies.
-class FindFactors : public IRVisitor {
- public:
-  explicit FindFactors(std::string sums) : sums_(std::move(sums)) {}
-  std::vector<Access> factors;
+/// Reads a factor, an element of a buffer that a cast widens.
+Access read_factor(const Expr& factor) {
+  const auto* cast = factor.as<Cast>();
+  const auto* load = cast == nullptr ? nullptr : cast->value.as<Load>();
+  if (load == nullptr) refuse("a factor is computed");
+  return {load->name, load->type, load->index};
+}
 
- private:
-  using IRVisitor::visit;
-  void visit(const Load* load) override {
-    if (load->name != sums_) factors.push_back({load->name, load->type, load->index});
-  }
-  std::string sums_;
-};
+/// Reads the factors of a store that adds their product to what it overwrites.
+std::pair<Access, Access> read_factors(const Store* store) {
+  const auto* sum = store->value.as<Add>();
+  if (sum == nullptr) refuse("not a sum");
+  const bool is_first = sum->a.as<Mul>() != nullptr;
+  const auto* product = (is_first ? sum->a : sum->b).as<Mul>();
+  const auto* before = (is_first ? sum->b : sum->a).as<Load>();
+  if (product == nullptr || before == nullptr || before->name != store->name ||
+      !equal(before->index, store->index))
+    refuse("not a sum of products");
+  return {read_factor(product->a), read_factor(product->b)};
+}
 
 int64_t extent_of(const For* loop) {
   const auto extent = as_const_int(loop->extent);
-  if (!extent) throw Halide::CompileError("a loop of a product has no fixed extent");
+  if (!extent) refuse("a loop has no fixed extent");
   return *extent;
+}
+
+/// Returns a distance in bytes, of some elements.
+Expr to_bytes(const Expr& distance, int of_element) {
+  return simplify(Cast::make(Halide::Int(64), distance) * make_const(Halide::Int(64), of_element));
 }
 
 /// Equal tiles along an axis of the sums.
@@ -100,29 +117,24 @@ struct TileAxis {
   explicit TileAxis(int64_t elements)
       : tiles(static_cast<int>((elements + amx_tile - 1) / amx_tile)),
         extent(static_cast<int>(elements) / tiles) {
-    if (extent * tiles != elements) throw Halide::CompileError("tiles of a product differ");
+    if (extent * tiles != elements) refuse("tiles differ");
   }
 };
 
 /// Writes the statements for a nest of loops.
 class TileWriter {
  public:
-  TileWriter(const LoopNest& nest, const std::string& sums) : nest_(nest), name_(sums + ".amx") {
-    FindFactors find(sums);
-    nest.store->value.accept(&find);
-    if (find.factors.size() != 2 || nest.loops.size() < 3)
-      throw Halide::CompileError("a product has not two factors");
-    sum_ = {sums, nest.store->value.type(), nest.store->index};
+  TileWriter(const LoopNest& nest, const std::string& sums)
+      : nest_(nest), name_(sums + ".amx"), sum_{sums, nest.store->value.type(), nest.store->index} {
+    if (nest.loops.size() < 3) refuse("loops are missing");
     neighbors_ = nest.loops.back();
     steps_ = nest.loops[nest.loops.size() - 2];
     columns_ = nest.loops[nest.loops.size() - 3];
-    a_ = find.factors[0], b_ = find.factors[1];
-    if (is_const_zero(nest.stride(b_, columns_))) std::swap(a_, b_);
+    std::tie(a_, b_) = read_factors(nest.store);
+    if (b_.has_stride(columns_, 0)) std::swap(a_, b_);
     for (size_t i = 0; i + 3 < nest.loops.size(); ++i)
-      (is_const_zero(nest.stride(sum_, nest.loops[i])) ? others_ : rows_).push_back(nest.loops[i]);
-    if (rows_.size() > 1) throw Halide::CompileError("a product has pixels along two axes");
-    if (extent_of(steps_) != amx_tile || extent_of(neighbors_) * a_.type.bytes() != 4)
-      throw Halide::CompileError("the depth of a product does not fill tiles");
+      (sum_.has_stride(nest.loops[i], 0) ? others_ : rows_).push_back(nest.loops[i]);
+    check_layout();
   }
 
   Stmt write() const {
@@ -162,28 +174,39 @@ class TileWriter {
     return Store::make(tile, value, every(), Parameter(), const_true(elements), ModulusRemainder());
   }
 
-  /// Returns the stride along the pixels.
-  Expr row_stride(const Access& access) const {
-    return rows_.empty() ? Expr(0) : nest_.stride(access, rows_[0]);
+  /// Checks that rows of tiles lie as the instructions read and write them.
+  void check_layout() const {
+    const int64_t dot = extent_of(neighbors_);
+    if (rows_.size() > 1) refuse("pixels lie along two axes");
+    if (extent_of(steps_) != amx_tile || dot * a_.type.bytes() != 4) refuse("the depth does not fill tiles");
+    if (!a_.has_stride(neighbors_, 1) || !a_.has_stride(steps_, dot) || !a_.has_stride(columns_, 0))
+      refuse("rows of the first factor are not dense");
+    if (!b_.has_stride(neighbors_, 1) || !b_.has_stride(columns_, dot) ||
+        (!rows_.empty() && !b_.has_stride(rows_[0], 0)))
+      refuse("rows of the second factor are not dense");
+    if (!sum_.has_stride(columns_, 1)) refuse("rows of sums are not dense");
   }
+
+  /// Returns the stride along the pixels.
+  Expr row_stride(const Access& access) const { return rows_.empty() ? Expr(0) : access.stride(rows_[0]); }
 
   Stmt store_tile(const std::string& tile, const TileAxis& rows, const TileAxis& columns, int row,
                   int column) const {
     const Expr stride = row_stride(sum_);
-    const Expr at =
-        LoopNest::base(sum_, nest_.loops) + stride * (row * rows.extent) + column * columns.extent;
+    const Expr at = sum_.first(nest_.loops) + stride * (row * rows.extent) + column * columns.extent;
     std::vector<Expr> arguments = shape(rows, columns);
-    arguments.insert(arguments.end(), {Variable::make(Halide::Handle(), sum_.buffer), simplify(at * 4),
-                                       simplify(stride * 4), read_tile(tile)});
-    return Evaluate::make(Intrinsic::make(Halide::Int(32), "tile_store", arguments, Intrinsic::CallType::Intrinsic));
+    arguments.insert(arguments.end(), {Variable::make(Halide::Handle(), sum_.buffer), to_bytes(at, 4),
+                                       to_bytes(stride, 4), read_tile(tile)});
+    return Evaluate::make(
+        Intrinsic::make(Halide::Int(32), "tile_store", arguments, Intrinsic::CallType::Intrinsic));
   }
 
   /// Returns the loops over the reduction, without those of a tile.
   Stmt multiply(const TileAxis& rows, const TileAxis& columns, const auto& tile) const {
     std::vector<const For*> inner{neighbors_, steps_, columns_};
     inner.insert(inner.end(), rows_.begin(), rows_.end());
-    const Expr a_stride = row_stride(a_), b_stride = nest_.stride(b_, steps_);
-    const Expr a_at = LoopNest::base(a_, inner), b_at = LoopNest::base(b_, inner);
+    const Expr a_stride = row_stride(a_), b_stride = b_.stride(steps_);
+    const Expr a_at = a_.first(inner), b_at = b_.first(inner);
     const auto variable = [&](const Access& of, const char* factor, int i) {
       return Variable::make(of.type.with_lanes(tile_bytes / of.type.bytes()),
                             fmt::format("{}_{}{}", name_, factor, i));
@@ -193,10 +216,11 @@ class TileWriter {
       std::vector<Stmt> of_column;
       for (int i = 0; i < rows.tiles; ++i)
         of_column.push_back(write_tile(
-            tile(i, j), call("tile_matmul", {rows.extent, 4 * columns.extent, 4 * amx_tile,
-                                             read_tile(tile(i, j)), variable(a_, "a", i), variable(b_, "b", j)})));
+            tile(i, j),
+            call("tile_matmul", {rows.extent, 4 * columns.extent, 4 * amx_tile, read_tile(tile(i, j)),
+                                 variable(a_, "a", i), variable(b_, "b", j)})));
       const Expr loaded = load_tile(b_, amx_tile, columns.extent,
-                                    b_at + nest_.stride(b_, columns_) * (j * columns.extent), b_stride);
+                                    b_at + b_.stride(columns_) * (j * columns.extent), b_stride);
       products.push_back(LetStmt::make(fmt::format("{}_b{}", name_, j), loaded, Block::make(of_column)));
     }
     Stmt body = Block::make(products);
@@ -215,7 +239,7 @@ class TileWriter {
     const int size = from.type.bytes();
     return Intrinsic::make(from.type.with_lanes(tile_bytes / size), "tile_load",
                            {rows, 4 * columns, Variable::make(Halide::Handle(), from.buffer),
-                            simplify(at * size), simplify(stride * size)},
+                            to_bytes(at, size), to_bytes(stride, size)},
                            Intrinsic::CallType::Intrinsic);
   }
 

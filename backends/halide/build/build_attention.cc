@@ -77,8 +77,7 @@ class AttentionBuilder {
       scores_sum_ = RDom(0, as_int(sizes_.depth), "r");
       scores_acc_(with_batch<Var>({ci_, x_, co_})) = 0.0f;
       scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
-          pack_(with_batch<Expr>({ci_, scores_sum_, co_})) *
-          matrix(product.inputs[0], query(), scores_sum_);
+          pack_(with_batch<Expr>({ci_, scores_sum_, co_})) * matrix(product.inputs[0], query(), scores_sum_);
     }
     Exprs at = to_exprs(batch_);
     at.insert(at.end(), {query(), key});
@@ -98,8 +97,8 @@ class AttentionBuilder {
     };
     pack_(with_batch<Var>({pair_, ci_, k_, co_})) =
         rounded_at(k_ * 2 + pair_, [&](const Expr& k) { return matrix(product.inputs[1], k, key); });
-    queries_(with_batch<Var>({pair_, x_, k_})) = rounded_at(
-        k_ * amx_pairs + pair_, [&](const Expr& k) { return matrix(product.inputs[0], x_, k); });
+    queries_(with_batch<Var>({pair_, x_, k_})) =
+        rounded_at(k_ * amx_pairs + pair_, [&](const Expr& k) { return matrix(product.inputs[0], x_, k); });
     scores_sum_ = RDom(0, 2, 0, amx_tile, 0, as_int(sizes_.depth + amx_pairs - 1) / amx_pairs, "r");
     const RDom& r = scores_sum_;
     scores_acc_(with_batch<Var>({ci_, x_, co_})) = Halide::undef<float>();
@@ -199,8 +198,7 @@ class AttentionBuilder {
     acc_(with_batch<Var>({c_, x_})) = Halide::undef<float>();
     acc_(with_batch<Var>({c_, x_})) +=
         Halide::cast<float>(values_(with_batch<Expr>({r[0], c_, r[2] * amx_tile + r[1]}))) *
-        Halide::cast<float>(
-            exponents_(with_batch<Expr>({r[2] * amx_pairs + r[1] * 2 + r[0], x_})));
+        Halide::cast<float>(exponents_(with_batch<Expr>({r[2] * amx_pairs + r[1] * 2 + r[0], x_})));
   }
 
   /// Schedules the copies that tile registers read: keys and values once for each batch element, queries for
@@ -255,7 +253,8 @@ class AttentionBuilder {
   }
 
   /// Schedules the accumulators of a tile of `of`.
-  void schedule_product(Func acc, Func of, const ContractionTile& tile, const Var& lane, const RDom& r) const {
+  void schedule_product(Func acc, Func of, const ContractionTile& tile, const Var& lane,
+                        const RDom& r) const {
     if (schedule_.on_amx) {
       acc.compute_at(of, xo_).bound_extent(lane, as_int(tile.panel)).store_in(Halide::MemoryType::Stack);
       acc.update().reorder({r[0], r[1], lane, x_, r[2]});

@@ -151,9 +151,7 @@ class ContractionBuilder {
   bool has_dots() const { return parts_.dot > 1; }
 
   /// Returns the channels that are multiplied together; zeros fill up the depth.
-  int64_t depth_unit() const {
-    return parts_.dot * depth_steps(b_.kernel().contraction().schedule);
-  }
+  int64_t depth_unit() const { return parts_.dot * depth_steps(b_.kernel().contraction().schedule); }
 
   /// Returns the dimension of the reduction's domain that counts steps along the depth.
   int depth_axis() const { return (has_dots() ? 1 : 0) + (parts_.on_amx ? 1 : 0); }
@@ -268,7 +266,8 @@ class ContractionBuilder {
     Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
     if (!parts_.channels.is_number())
       column = Halide::min(Halide::likely(column), b_.size(parts_.channels) - 1);
-    const StageAs as{b_.type(node_.inputs[1]), depth % depth_unit() == 0 ? std::nullopt : std::optional(depth)};
+    const StageAs as{b_.type(node_.inputs[1]),
+                     depth % depth_unit() == 0 ? std::nullopt : std::optional(depth)};
     pack(index) = as.element(matrix_element(1, {as.channel(step), column}), step);
     pack.bound(neighbor, 0, as_int(parts_.dot)).unroll(neighbor);
     parts_.pack = pack;
@@ -311,8 +310,7 @@ class ContractionBuilder {
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
     const Expr channel = stage_as_->add_block(index);
     Expr row = parts_.pixels[0];
-    if (parts_.fills_up_rows())
-      row = Halide::min(Halide::likely(row), b_.size(parts_.pixel_extents[0]) - 1);
+    if (parts_.fills_up_rows()) row = Halide::min(Halide::likely(row), b_.size(parts_.pixel_extents[0]) - 1);
     stage(index) = stage_as_->element(matrix_element(0, {row, stage_as_->channel(channel)}), channel);
     parts_.stage = stage;
     parts_.stage_vars = index;

@@ -31,8 +31,8 @@ struct ContractionParts {
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
-  RDom reduction;   // with dot products, neighbors along the depth first, apart from the rest of it
-  int64_t dot = 1;  // neighbors along the depth whose products one instruction sums
+  RDom reduction;       // with dot products, neighbors along the depth first, apart from the rest of it
+  int64_t dot = 1;      // neighbors along the depth whose products one instruction sums
   bool on_amx = false;  // sums are in tile registers (amx_products.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
@@ -56,8 +56,8 @@ struct ContractionParts {
 struct StageAs {
   Halide::Type type;
   std::optional<int64_t> channels = {};  // channels of the input, if zeros come after them
-  bool in_pairs = false;  // one instruction rounds two vectors of f32 to bf16
-  int64_t block = 0;      // channels of a block, if blocks of channels are the outermost axis
+  bool in_pairs = false;                 // one instruction rounds two vectors of f32 to bf16
+  int64_t block = 0;                     // channels of a block, if blocks of channels are the outermost axis
 
   /// Adds the block of channels to the axes of the copy, the channel first, and returns the channel that they
   /// name.

@@ -182,9 +182,10 @@ KernelDetails decode_details(const msg::KernelT& from) {
   if (from.contraction) {
     const msg::ContractionT& of = *from.contraction;
     const auto algorithm = static_cast<ContractionSchedule::Algorithm>(of.algorithm);
-    return ContractionDetails{to_place(of.weights),
-                              {algorithm, decode(*of.tile), of.threads_share_rows, of.rounds_to_bf16, of.on_amx},
-                              {of.panel, of.panels, of.dot}};
+    return ContractionDetails{
+        to_place(of.weights),
+        {algorithm, decode(*of.tile), of.threads_share_rows, of.rounds_to_bf16, of.on_amx},
+        {of.panel, of.panels, of.dot}};
   }
   if (from.recurrence) return RecurrenceDetails{decode(*from.recurrence)};
   if (!from.attention) return {};

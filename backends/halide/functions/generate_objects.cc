@@ -33,7 +33,7 @@ Result<std::vector<FunctionObject>> generate_objects(const GeneratorRequest& req
   const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-generate"));
   std::error_code error;
   std::vector<std::string> arguments = {std::filesystem::absolute(request.library, error).string(),
-                                        folder.path().string(), TRY(resolve_cpu_level(request.cpu))};
+                                        folder.path().string(), TRY(resolve_cpu(request.cpu)).level};
   arguments.insert(arguments.end(), request.generators.begin(), request.generators.end());
   TRY(with_context(run_generators(arguments), "library '{}'", request.library));
   std::vector<FunctionObject> objects;

@@ -48,8 +48,8 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
              const Packing& packing, Tensor& out) {
   const Shape& packed = out.shape();
   const T* from = static_cast<const T*>(tensor.data()) + storage.offset.number();
-  Packer<T, To> packer{
-      from, {}, static_cast<To*>(out.data()), packing.panels, packing.panel, 0, packing.dot, 0};
+  Packer<T, To> packer{from,        {}, static_cast<To*>(out.data()), packing.panels, packing.panel, 0,
+                       packing.dot, 0};
   packer.steps = packed[packed.size() - 2];
   const Shape strides = fixed_sizes(storage.strides);
   if (op_of(node) == CoreOp::matmul) {

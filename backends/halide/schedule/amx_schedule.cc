@@ -22,8 +22,8 @@ double cycles_of_tile(const TileBlock& block, int64_t rows) {
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Returns the pixels of a block: in one row of tiles equal parts of all pixels, else whole registers, as LLVM
-/// runs out of those where factors and sums have different shapes.
+/// Returns the pixels of a block: in one row of tiles equal parts of all pixels, else whole registers, as
+/// LLVM runs out of those where factors and sums have different shapes.
 int64_t pixels_of(int64_t width, const TileBlock& block) {
   if (block.rows > 1) return amx_tile * block.rows;
   return ceil_of(width, ceil_of(width, amx_tile));
@@ -56,8 +56,9 @@ std::vector<ContractionSchedule> amx_schedules(const Graph& body, const Node& an
     const ContractionTile tile{amx_tile, panel, pixels, sizes.channels % panel == 0};
     const int64_t tiles =
         ceil_of(width, tile.pixels) * block.rows * ceil_of(sizes.channels, panel) * block.columns;
-    ranked.push_back({static_cast<double>(tiles) * cycles_of_tile(block, pixels / block.rows) * (tile.exact ? 1 : 1.2),
-                      {ContractionSchedule::Algorithm::direct, tile, true, rounds, true}});
+    ranked.push_back(
+        {static_cast<double>(tiles) * cycles_of_tile(block, pixels / block.rows) * (tile.exact ? 1 : 1.2),
+         {ContractionSchedule::Algorithm::direct, tile, true, rounds, true}});
   }
   std::ranges::stable_sort(ranked, {}, [](const auto& one) { return one.first; });
   std::vector<ContractionSchedule> schedules;

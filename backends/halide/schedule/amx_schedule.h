@@ -1,5 +1,5 @@
-// Schedules of contractions on tile registers (AMX): eight registers of 16 rows by 64 bytes, four of which hold
-// sums while the others hold factors.
+// Schedules of contractions on tile registers (AMX): eight registers of 16 rows by 64 bytes, four of which
+// hold sums while the others hold factors.
 #pragma once
 
 #include <vector>

@@ -105,9 +105,9 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
   };
   if (kernel.form == Form::contraction) {
     const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
-    const ScheduleSpace space{kernel.weights().has_value(), direct_only, options.allows_bf16,
-                              has_open_pixels(of), !of.symbols.empty() && !of.weights(), most,
-                              kernel.threads};
+    const ScheduleSpace space{
+        kernel.weights().has_value(),         direct_only, options.allows_bf16, has_open_pixels(of),
+        !of.symbols.empty() && !of.weights(), most,        kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
       variants.push_back(with_schedule(kernel, schedule));

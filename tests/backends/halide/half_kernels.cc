@@ -85,7 +85,8 @@ constexpr const char* products[] = {
     "input %x : bf16[2,12,7,11]\ninput %w : bf16[32,6,3,1]\ninput %w_b : bf16[32]\n"
     "%y = Conv(%x, %w, %w_b) {group=2, strides=[2,1]}",
     "input %x : bf16[1,64,9,5]\ninput %w : bf16[48,64,1,1]\n%y = Conv(%x, %w)",
-    "input %x : bf16[1,96,14,30]\ninput %w : bf16[80,96,3,3]\n%y = Conv(%x, %w) {pads=[1,1,1,1], strides=[2,1]}",
+    "input %x : bf16[1,96,14,30]\ninput %w : bf16[80,96,3,3]\n%y = Conv(%x, %w) {pads=[1,1,1,1], "
+    "strides=[2,1]}",
     "input %x : bf16[70,200]\ninput %w : bf16[200,160]\ninput %w_b : bf16[160]\n"
     "%m = MatMul(%x, %w)\n%a = Add(%m, %w_b)\n%y = Relu(%a)",
     "input %x : bf16[5,7]\ninput %w : bf16[7,33]\n%y = MatMul(%x, %w)"};
@@ -156,10 +157,10 @@ constexpr const char* attentions[] = {
 TEST(ProductsOfPairs, RoundFactorsOfAttention) {
   for (const char* attention : attentions) {
     SCOPED_TRACE(attention);
-    const auto graph = make_graph(
-        fmt::format("graph \"attention\" opsets {{\"\": 18}}\n{}%s = MatMul(%q, %k)\n"
-                    "%p = Softmax(%s) {{axis=-1}}\n%y = MatMul(%p, %v)\noutput %y",
-                    attention));
+    const auto graph =
+        make_graph(fmt::format("graph \"attention\" opsets {{\"\": 18}}\n{}%s = MatMul(%q, %k)\n"
+                               "%p = Softmax(%s) {{axis=-1}}\n%y = MatMul(%p, %v)\noutput %y",
+                               attention));
     ASSERT_TRUE(graph) << graph.error().message;
     const std::vector<Tensor> inputs = random_inputs(*graph);
     const auto want = run_reference(*graph, inputs);

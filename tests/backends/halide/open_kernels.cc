@@ -71,8 +71,8 @@ TEST_P(OpenKernels, AgreeWithReferenceAtAllSizes) {
 /// Checks products whose factors may be rounded to bf16, in tile registers where the processor has them.
 TEST_P(OpenKernels, RoundFactorsWhereThatIsAllowed) {
   const std::string_view text = GetParam().text;
-  const bool has_products = text.find("MatMul") != text.npos || text.find("Gemm") != text.npos ||
-                            text.find("Conv") != text.npos;
+  const bool has_products =
+      text.find("MatMul") != text.npos || text.find("Gemm") != text.npos || text.find("Conv") != text.npos;
   if (!has_products || (rounds() == 1 && form_of(GetParam().name) == 1)) return;
   const Result<Graph> open = graph_of(GetParam().text, "rows", "columns");
   ASSERT_TRUE(open) << open.error().message;
