@@ -78,8 +78,16 @@ LoopNest read_nest(const Stmt& body) {
   return nest;
 }
 
-/// Reads a factor, an element of a buffer that a cast widens.
+constexpr const char* number_of_pair_name = "intarsia_number_of_pair";
+
+/// Reads a factor, an element of a buffer that a cast widens, or part of one (number_of_pair).
 Access read_factor(const Expr& factor) {
+  const auto* part = factor.as<Intrinsic>();
+  if (part != nullptr && part->name == number_of_pair_name) {
+    const auto* pair = part->args[0].as<Load>();
+    if (pair == nullptr) refuse("a pair is computed");
+    return {pair->name, Halide::BFloat(16), pair->index * 2 + part->args[1]};
+  }
   const auto* cast = factor.as<Cast>();
   const auto* load = cast == nullptr ? nullptr : cast->value.as<Load>();
   if (load == nullptr) refuse("a factor is computed");
@@ -266,7 +274,26 @@ class MultiplyOnAmx : public IRMutator {
   std::string sums_;
 };
 
+/// Rounds an f32 to bf16, to nearest even. Returns the bits of an f32 whose lower half is zero.
+Expr rounded_bits(const Expr& x) {
+  const Type bits_type = Halide::UInt(32);
+  const Expr bits = Halide::reinterpret(bits_type, x);
+  const Expr is_odd = (bits >> 16) & make_const(bits_type, 1);
+  const Expr rounded = (bits + is_odd + make_const(bits_type, 0x7fff)) & make_const(bits_type, 0xffff0000);
+  const Expr is_nan = (bits & make_const(bits_type, 0x7fffffff)) > make_const(bits_type, 0x7f800000);
+  return Halide::select(is_nan, make_const(bits_type, 0x7fc00000), rounded);
+}
+
 }  // namespace
+
+Expr pack_pair(const Expr& first, const Expr& second) {
+  return (rounded_bits(first) >> 16) | rounded_bits(second);
+}
+
+Expr number_of_pair(const Expr& pair, const Expr& place) {
+  return Intrinsic::make(Halide::Float(32), number_of_pair_name, {pair, place},
+                         Intrinsic::CallType::PureExtern);
+}
 
 void multiply_on_amx(Halide::Pipeline& pipeline, const std::string& sums) {
   pipeline.add_custom_lowering_pass(new MultiplyOnAmx(sums));

@@ -5,6 +5,7 @@
 // tile registers (AMX), the factors of both products are rounded to bf16, and values are packed, too.
 #include <algorithm>
 
+#include "backends/halide/build/amx_products.h"
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/convert.h"
 #include "backends/halide/build/math.h"
@@ -88,22 +89,25 @@ class AttentionBuilder {
 
   /// Multiplies keys, packed in pairs along the depth, by a copy of the queries in blocks of 32 along it.
   void multiply_by_rounded_keys(const Node& product, const Expr& key) {
-    const auto rounded_at = [&](const Expr& depth, const std::function<Expr(const Expr&)>& at) {
-      const int last = as_int(sizes_.depth - 1);
-      const Expr rounded = Halide::cast(Halide::BFloat(16), at(Halide::min(depth, last)));
-      return sizes_.depth % amx_pairs == 0
-                 ? rounded
-                 : Halide::select(depth <= last, rounded, Halide::Internal::make_zero(rounded.type()));
+    const int last = as_int(sizes_.depth - 1);
+    const bool fills_blocks = sizes_.depth % amx_pairs == 0;
+    const auto padded = [&](const Expr& depth, const Expr& number) {
+      return fills_blocks ? number
+                          : Halide::select(depth <= last, number, Halide::Internal::make_zero(number.type()));
     };
-    pack_(with_batch<Var>({pair_, ci_, k_, co_})) =
-        rounded_at(k_ * 2 + pair_, [&](const Expr& k) { return matrix(product.inputs[1], k, key); });
-    queries_(with_batch<Var>({pair_, x_, k_})) =
-        rounded_at(k_ * amx_pairs + pair_, [&](const Expr& k) { return matrix(product.inputs[0], x_, k); });
+    const auto key_at = [&](const Expr& depth) {
+      return padded(depth, matrix(product.inputs[1], fills_blocks ? depth : Halide::min(depth, last), key));
+    };
+    pack_(with_batch<Var>({ci_, k_, co_})) = pack_pair(key_at(k_ * 2), key_at(k_ * 2 + 1));
+    const Expr depth = k_ * amx_pairs + lane_;
+    queries_(with_batch<Var>({lane_, x_, k_})) = padded(
+        depth,
+        round_pairs_to_bf16(matrix(product.inputs[0], x_, fills_blocks ? depth : Halide::min(depth, last))));
     scores_sum_ = RDom(0, 2, 0, amx_tile, 0, as_int(sizes_.depth + amx_pairs - 1) / amx_pairs, "r");
     const RDom& r = scores_sum_;
     scores_acc_(with_batch<Var>({ci_, x_, co_})) = Halide::undef<float>();
     scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
-        Halide::cast<float>(pack_(with_batch<Expr>({r[0], ci_, r[2] * amx_tile + r[1], co_}))) *
+        number_of_pair(pack_(with_batch<Expr>({ci_, r[2] * amx_tile + r[1], co_})), r[0]) *
         Halide::cast<float>(queries_(with_batch<Expr>({r[1] * 2 + r[0], x_, r[2]})));
   }
 
@@ -188,16 +192,16 @@ class AttentionBuilder {
   /// Multiplies exponentials by values, packed in pairs along the keys. Exponentials of keys that fill up a
   /// panel are zero, and so are their values: zero times infinity is no number.
   void multiply_by_rounded_values() {
-    const Expr key = k_ * 2 + pair_;
-    const Expr value = matrix(b_.anchor().inputs[1], Halide::min(key, b_.size(keys_ - 1)), c_);
-    values_(with_batch<Var>({pair_, c_, k_})) =
-        Halide::select(key < b_.size(keys_), Halide::cast(Halide::BFloat(16), value),
-                       Halide::Internal::make_zero(Halide::BFloat(16)));
+    const auto value_at = [&](const Expr& key) {
+      const Expr value = matrix(b_.anchor().inputs[1], Halide::min(key, b_.size(keys_ - 1)), c_);
+      return Halide::select(key < b_.size(keys_), value, 0.0f);
+    };
+    values_(with_batch<Var>({c_, k_})) = pack_pair(value_at(k_ * 2), value_at(k_ * 2 + 1));
     values_sum_ = RDom(0, 2, 0, amx_tile, 0, as_int(panels_.number() * panel_ / amx_pairs), "r");
     const RDom& r = values_sum_;
     acc_(with_batch<Var>({c_, x_})) = Halide::undef<float>();
     acc_(with_batch<Var>({c_, x_})) +=
-        Halide::cast<float>(values_(with_batch<Expr>({r[0], c_, r[2] * amx_tile + r[1]}))) *
+        number_of_pair(values_(with_batch<Expr>({c_, r[2] * amx_tile + r[1]})), r[0]) *
         Halide::cast<float>(exponents_(with_batch<Expr>({r[2] * amx_pairs + r[1] * 2 + r[0], x_})));
   }
 
@@ -209,17 +213,12 @@ class AttentionBuilder {
         copy.compute_root();
       else
         copy.compute_at(out_, batch_.back());
-      copy.bound(pair_, 0, 2).unroll(pair_);
     };
     compute_for_batch(pack_);
-    const int along = as_int(lanes_) / 2;
-    if (reads_along_keys())
-      pack_.vectorize(ci_, as_int(lanes_));
-    else
-      pack_.vectorize(k_, along, TailStrategy::GuardWithIf);
+    pack_.vectorize(reads_along_keys() ? ci_ : k_, amx_tile);
     compute_for_batch(values_);
-    values_.vectorize(c_, as_int(lanes_), TailStrategy::GuardWithIf);
-    queries_.compute_at(out_, block_).bound(pair_, 0, amx_pairs).vectorize(pair_);
+    values_.vectorize(c_, amx_tile);
+    queries_.compute_at(out_, block_).bound(lane_, 0, amx_pairs).vectorize(lane_);
   }
 
   void schedule_output() {
@@ -327,7 +326,7 @@ class AttentionBuilder {
   int64_t panel_, lanes_;
 
   // Variables: lane, panel, step along the depth; row; key; channel.
-  Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"}, pair_{"pair"};
+  Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"}, lane_{"lane"};
   Var block_{"block"}, rest_{"rest"}, xo_{"xo"}, xi_{"xi"};
   std::vector<Var> batch_;
   RDom scores_sum_, values_sum_;

@@ -81,8 +81,13 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   return kernel;
 }
 
-bool is_all_f32(const Kernel& kernel) {
-  return std::ranges::all_of(kernel.inputs, [](const Argument& input) { return input.dtype == DType::f32; });
+/// Checks whether both products of an attention are of f32; a mask may have another type.
+bool multiplies_f32(const Kernel& kernel) {
+  const Graph& body = kernel.body;
+  const AttentionNodes& nodes = kernel.attention().nodes;
+  const auto is_f32 = [&](ValueId value) { return body.value(value).type.dtype == DType::f32; };
+  return std::ranges::all_of(body.node(nodes.scores).inputs, is_f32) &&
+         std::ranges::all_of(body.node(nodes.product).inputs, is_f32);
 }
 
 /// Checks whether the number of pixels, or rows, of a contraction is open.
@@ -115,7 +120,7 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
     const AttentionNodes& nodes = kernel.attention().nodes;
     for (const AttentionSchedule& schedule :
          attention_schedules(attention_sizes(kernel.body, nodes), kernel.isa, most,
-                             options.allows_bf16 && of.symbols.empty() && is_all_f32(kernel)))
+                             options.allows_bf16 && of.symbols.empty() && multiplies_f32(kernel)))
       add(AttentionDetails{nodes, schedule});
   } else if (kernel.form == Form::recurrence) {
     for (const ContractionTile& tile :

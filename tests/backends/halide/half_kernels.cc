@@ -3,10 +3,11 @@
 // operator of the model gives.
 //
 // Covers: backends/halide/abi/ element_types.h
-// backends/halide/build/ convert.cc
+// backends/halide/build/ amx_products.cc convert.cc
 // backends/halide/canonicalize/ rewriter.cc
 // backends/halide/core/ half_floats.h
 // backends/halide/memory/ pack_weights.cc
+// backends/halide/schedule/ amx_schedule.cc
 // src/base/ cpu_level.cc
 #include <gtest/gtest.h>
 
