@@ -201,7 +201,7 @@ Status read_precision(const intarsia_compile_request& from, CompileRequest& to) 
   if (from.max_error > 0) to.max_error = from.max_error;
   to.inputs = TRY(read_inputs(from.inputs, from.input_count));
   if (!to.inputs.empty() && to.precision == Precision::f32)
-    return fail("-i: a compile runs the model on inputs only with --precision bf16 or auto");
+    return fail("inputs are given, but a compile runs the model only with --precision bf16 or auto");
   return {};
 }
 

@@ -30,7 +30,7 @@ Status check_names(const fbs::ProgramT& program, const CompileRequest& request) 
                                  [&](uint32_t id) { return function->values[id]->name == given.name; });
     };
     if (std::ranges::none_of(program.functions, has_it))
-      return fail("-i {}: the model has no such input", given.name);
+      return fail("no input '{}' to measure the error with", given.name);
   }
   return {};
 }

@@ -95,8 +95,9 @@ def _compile(
     options: _intarsia.CompileOptions,
     progress: Callable[[str, int, int], None] | None,
     print: Callable[[str], None] | None,
-    values: list[tuple[str, _intarsia.Value]],
+    given: Mapping[str, object],
 ) -> Compiled:
+    values = [(name, to_value(value)) for name, value in given.items()]
     inputs = [*options.kernels, *options.op_libraries]
     with path_of(model) as path, tempfile.TemporaryDirectory(prefix="intarsia-") as folder:
         target = os.path.join(folder, "program.so")
@@ -145,13 +146,11 @@ def compile(
     progress: Callable[[str, int, int], None] | None = None,
     print: Callable[[str], None] | None = builtins.print,
 ) -> Compiled:
-    """Compiles a model: the path of an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder; or, in
-    memory, the bytes of an ONNX file or an `onnx.ModelProto`, which must contain its weights. Where several
-    strings are possible, a single one is fine, too.
+    """Compiles a model: the path of an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder; or the bytes of an ONNX
+    file or an `onnx.ModelProto` with its weights. Where several strings are possible, a single one is fine, too.
 
-    devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name "accel=sim:0"; "auto": all of this
-        machine, of which the plan uses those that pay off; empty: "cpu", or for throughput all cores of this
-        process, each (or each `threads` of them) a separate executor.
+    devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name "accel=sim:0"; "auto": those of this machine that
+        pay off; empty: "cpu", or for throughput all cores of this process, each (or each `threads` of them) an executor.
     backends: names in order of preference; empty: all.
     shapes: {input: sizes} for inputs whose sizes the model leaves open; they stay open otherwise (on a device
         whose plug-in takes numbers only they become 1). A size is a number; None if it stays open until a run; or, of an
@@ -162,9 +161,8 @@ def compile(
     cpu: "native", a level such as "x86-64-v3", or a processor and its successors: "sapphirerapids", "znver4".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    precision: "bf16": products of f32 with constant weights may round their factors, where that is faster;
-        "auto": the same if no output differs from that in f32 by more than `max_error`. Both run the model in
-        both precisions, and the report has the difference.
+    precision: "bf16": products of f32 may round their factors, where that is faster; "auto": the same if no output then
+        differs by more than `max_error`. Both run the model in both precisions; the report has the difference.
     max_error: limit with precision "auto", relative to the largest element of an output; 0: 0.01.
     optimize: "size": no weights larger than the model's for speed, no second plan without frameworks.
     tune: "off": choose by a formula; "fast", "full": by measuring few or many variants of kernels, and plans.
@@ -172,16 +170,13 @@ def compile(
     tune_at: {symbol: size or sizes} to be fastest at, of sizes that stay open; plans are measured with the first.
     cache: folder of the measured times and generated code; empty: the user's.
     also: slots that must suffice to run the program, with an alternative for when other devices are missing.
-    memory: {slot: size}, in bytes or as "64MB": limits on what constants and the working memory of one
-        session take of the memory that the slot works in; the planner searches for a plan that fits.
+    memory: {slot: size}, in bytes or as "64MB": limits on constants and the working memory of a session together.
     objective: "latency", or "throughput": the program has stages for a pipeline.
     stages: number of stages; "auto" or empty: as many as are best.
     cuts: names of values at which stages end, instead of `stages`.
-    prefer: choice among plans that take nearly the same time: "self-contained": one that needs no framework,
-        unless another takes at least 3% less; "fastest": the fastest one.
+    prefer: "self-contained": a plan that needs no framework, unless another takes 3% less; "fastest": the fastest one.
     plan: file that says where each node runs; nothing is measured then.
-    signature: one or several signatures of a SavedModel, each of which becomes a function of the program;
-        empty: "serving_default", or else all.
+    signature: one or several of a SavedModel, each a function of the program; empty: "serving_default", or else all.
     op_libraries: libraries with your own TensorFlow operators.
     save_plan: file to write the plan of this compile to.
     strip_names: whether to leave node names out of the program.
@@ -193,8 +188,7 @@ def compile(
 
     Raises Error: one line that says what, where and what to do.
     """
-    values = [(name, to_value(value)) for name, value in (inputs or {}).items()]
-    return _compile(model, read_options(locals()), progress, print, values)
+    return _compile(model, read_options(locals()), progress, print, inputs or {})
 
 
 def explain(

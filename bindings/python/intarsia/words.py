@@ -106,7 +106,7 @@ DTYPES = {
     "u2": "uint2",
     "i2": "int2",
 }
-_DTYPE = re.compile(r"(?<![\w/.@-])(%s)(?![\w/@-]|\.\w)" % "|".join(DTYPES))
+_DTYPE = re.compile(r"(?<![\w/.@-])(?<!precision=)(%s)(?![\w/@-]|\.\w)" % "|".join(DTYPES))
 
 
 def _argument(match: re.Match[str]) -> str:
