@@ -195,6 +195,7 @@ Status read_precision(const intarsia_compile_request& from, CompileRequest& to) 
   if (precision == "bf16") to.precision = Precision::bf16;
   if (const std::string why = why_no_bf16(to.cpu); to.precision == Precision::bf16 && !why.empty())
     return fail("--precision bf16: {}; leave it out for products in f32, or use auto", why);
+  to.allows_bf16 = to.precision == Precision::bf16;
   if (from.max_error != 0 && precision != "auto")
     return fail("--max-error {}: only --precision auto has a limit", from.max_error);
   if (!(from.max_error >= 0)) return fail("--max-error {}: want a positive number", from.max_error);

@@ -42,6 +42,8 @@ Status rewrite(const intarsia_rewrite_request& given, intarsia_rewrite_report* r
   if (from.compile == nullptr || from.compile->model == nullptr) return fail("no model to rewrite");
   if (from.output == nullptr) return fail("no folder to write; name it");
   const ReadRequest read = TRY(read_request(*from.compile));
+  if (read.request.precision == Precision::automatic)
+    return fail("--precision auto: a rewrite measures no error of rounding alone; use bf16 or f32");
   const CompileServices services = TRY(make_services(read));
   std::vector<Replacement> replacements;
   for (const std::string& text : TRY(read_strings(from.replacements, "--replace")))

@@ -5,10 +5,12 @@
 namespace intarsia {
 namespace {
 
+/// Returns the request for a program that is only measured.
 CompileRequest with_products(CompileRequest request, bool rounds, const std::string& path) {
   request.allows_bf16 = rounds;
   request.program_path = path;
   request.dry_run = false;
+  request.print_after.clear();
   if (!rounds) request.saved_plan_path.clear();
   return request;
 }

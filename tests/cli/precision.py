@@ -102,5 +102,7 @@ def test_wrong_uses(model, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((64, 96), np.float32))
     assert "only --precision auto has a limit" in error_of("compile", model, "--max-error", 0.1, status=2)
     assert "--precision bf16 or auto" in error_of("compile", model, "-i", tmp_path / "x.npy", status=2)
+    auto = error_of("rewrite", tmp_path, tmp_path / "out", "--precision", "auto", status=2)
+    assert "use bf16 or f32" in auto
     assert "f16 not in" in error_of("compile", model, "--precision", "f16", status=2)
     assert call_json("compile", model, "--dry-run", *ALONE)["products"] is None

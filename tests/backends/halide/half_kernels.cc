@@ -92,6 +92,14 @@ constexpr const char* products[] = {
     "%m = MatMul(%x, %w)\n%a = Add(%m, %w_b)\n%y = Relu(%a)",
     "input %x : bf16[5,7]\ninput %w : bf16[7,33]\n%y = MatMul(%x, %w)"};
 
+/// Returns the only output of a graph's kernels, which run between guard pages.
+Result<Tensor> output_of(const Graph& graph, const CompileOptions& options, const std::vector<Tensor>& inputs,
+                         bool at_end = true) {
+  const auto loaded = TRY(LoadedRegion::make(graph, options, {}));
+  TestTeam team(options.threads);
+  return TRY(loaded->run_guarded(inputs, at_end, {}, &team))[0];
+}
+
 TEST(ProductsOfPairs, AgreeWithReference) {
   for (const char* product : products) {
     SCOPED_TRACE(product);
@@ -106,13 +114,9 @@ TEST(ProductsOfPairs, AgreeWithReference) {
       Tuner tuner = random_tuner(costs, static_cast<uint32_t>(threads));
       CompileOptions options{threads, "native", {}};
       if (threads == 2) options.tuner = &tuner;
-      const auto loaded = LoadedRegion::make(*graph, options, {});
-      ASSERT_TRUE(loaded) << loaded.error().message;
-      TestTeam team(threads);
-      const auto got = (*loaded)->run_guarded(inputs, true, {}, &team);
+      const Result<Tensor> got = output_of(*graph, options, inputs);
       ASSERT_TRUE(got) << got.error().message;
-      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "")
-          << threads << " threads";
+      EXPECT_EQ(compare(got->view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
     }
   }
 }
@@ -131,14 +135,10 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
     for (const int threads : {1, 2}) {
       CompileOptions options{threads, "native", {}};
       options.allows_bf16 = true;
-      const auto loaded = LoadedRegion::make(*graph, options, {});
-      ASSERT_TRUE(loaded) << loaded.error().message;
-      TestTeam team(threads);
-      const auto got = (*loaded)->run_guarded(inputs, true, {}, &team);
+      const Result<Tensor> got = output_of(*graph, options, inputs);
       ASSERT_TRUE(got) << got.error().message;
-      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "")
-          << threads << " threads";
-      const bool rounds = compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-6) != "";
+      EXPECT_EQ(compare(got->view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
+      const bool rounds = compare(got->view(), (*want)[0].view(), 1e-5, 1e-6) != "";
       const bool is_even = std::string_view(product).find("[7,33]") == std::string_view::npos &&
                            std::string_view(product).find("group") == std::string_view::npos;
       if (is_even) {
@@ -169,14 +169,11 @@ TEST(ProductsOfPairs, RoundFactorsOfAttention) {
     for (const int threads : {1, 2}) {
       CompileOptions options{threads, "native", {}};
       options.allows_bf16 = true;
-      const auto loaded = LoadedRegion::make(*graph, options, {});
-      ASSERT_TRUE(loaded) << loaded.error().message;
-      TestTeam team(threads);
       for (const bool at_end : {true, false}) {
-        const auto got = (*loaded)->run_guarded(inputs, at_end, {}, &team);
+        const Result<Tensor> got = output_of(*graph, options, inputs, at_end);
         ASSERT_TRUE(got) << got.error().message;
-        EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 0.05, 0.06), "") << threads << " threads";
-        const bool rounds = compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-6) != "";
+        EXPECT_EQ(compare(got->view(), (*want)[0].view(), 0.05, 0.06), "") << threads << " threads";
+        const bool rounds = compare(got->view(), (*want)[0].view(), 1e-5, 1e-6) != "";
         EXPECT_EQ(rounds, dot_products() == DotProducts::amx);
       }
     }
