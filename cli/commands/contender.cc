@@ -56,6 +56,10 @@ std::vector<double> sorted(std::vector<double> numbers) {
 Contender::Contender(std::string runtime, std::string configuration, const Serve& serve)
     : runtime_(std::move(runtime)), configuration_(std::move(configuration)), worker_(runtime_, serve) {}
 
+intarsia::Precision precision_of(const Json& work) {
+  return intarsia::detail::choice_of<intarsia::Precision>(work["precision"].get<std::string>(), "precision");
+}
+
 Json Contender::open(const Work& work) {
   const Json reply = ask({{"open",
                            {{"path", work.path},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <intarsia/intarsia_compile.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct Work {
   std::string precision;                  // precision of products of f32: "f32", "bf16"
   std::vector<std::string> devices;       // devices that each run the whole program; empty: its stages run
 };
+
+/// Returns the precision that a contender gets with {"open": work}.
+intarsia::Precision precision_of(const Json& work);
 
 class Contender {
  public:

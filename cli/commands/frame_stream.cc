@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "cli/commands/contender.h"
 #include "cli/commands/push_frame.h"
 #include "cli/inputs/npy.h"
 
@@ -160,8 +161,7 @@ class PeerStream final : public FrameStream {
       : inputs_(work["inputs"]),
         peer_(intarsia::Compiler::get().open_peer(runtime, "throughput", work["path"], work["threads"],
                                                   inputs_.views, work["signature"], work["op_libraries"],
-                                                  intarsia::detail::choice_of<intarsia::Precision>(
-                                                      work["precision"].get<std::string>(), "precision"))),
+                                                  precision_of(work))),
         version_(peer_.version()) {}
 
   const std::string& version() const override { return version_; }

@@ -62,10 +62,9 @@ class OpenedWork {
   }
 
   void open_peer(const std::string& runtime, const std::string& configuration, const Json& work) {
-    auto peer = std::make_shared<intarsia::Peer>(intarsia::Compiler::get().open_peer(
-        runtime, configuration, work["path"], work["threads"], inputs_, work["signature"],
-        work["op_libraries"],
-        intarsia::detail::choice_of<intarsia::Precision>(work["precision"].get<std::string>(), "precision")));
+    auto peer = std::make_shared<intarsia::Peer>(
+        intarsia::Compiler::get().open_peer(runtime, configuration, work["path"], work["threads"], inputs_,
+                                            work["signature"], work["op_libraries"], precision_of(work)));
     version_ = peer->version();
     run_ = [peer] { peer->run(); };
     outputs_ = [peer] { return peer->outputs(); };

@@ -157,8 +157,8 @@ class TileWriter {
     Stmt all = Block::make({Block::make(zeros), multiply(rows, columns, tile), Block::make(stores)});
     for (int row = 0; row < rows.tiles; ++row)
       for (int column = 0; column < columns.tiles; ++column)
-        all = Allocate::make(tile(row, column), sum_.type, Halide::MemoryType::AMXTile, {256}, const_true(),
-                             all);
+        all = Allocate::make(tile(row, column), sum_.type, Halide::MemoryType::AMXTile, {elements},
+                             const_true(), all);
     return all;
   }
 

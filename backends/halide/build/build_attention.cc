@@ -190,7 +190,7 @@ class AttentionBuilder {
   }
 
   /// Multiplies exponentials by values, packed in pairs along the keys. Exponentials of keys that fill up a
-  /// panel are zero, and so are their values: zero times infinity is no number.
+  /// panel are zero, and so are their values: zero times infinity is NaN.
   void multiply_by_rounded_values() {
     const auto value_at = [&](const Expr& key) {
       const Expr value = matrix(b_.anchor().inputs[1], Halide::min(key, b_.size(keys_ - 1)), c_);

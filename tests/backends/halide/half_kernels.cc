@@ -92,6 +92,19 @@ constexpr const char* products[] = {
     "%m = MatMul(%x, %w)\n%a = Add(%m, %w_b)\n%y = Relu(%a)",
     "input %x : bf16[5,7]\ninput %w : bf16[7,33]\n%y = MatMul(%x, %w)"};
 
+/// Graph with inputs, and what the reference kernels make of them.
+struct Expected {
+  Graph graph;
+  std::vector<Tensor> inputs, want;
+
+  static Result<Expected> make(const std::string& text) {
+    Expected expected{TRY(make_graph(text)), {}, {}};
+    expected.inputs = random_inputs(expected.graph);
+    expected.want = TRY(run_reference(expected.graph, expected.inputs));
+    return expected;
+  }
+};
+
 /// Returns the only output of a graph's kernels, which run between guard pages.
 Result<Tensor> output_of(const Graph& graph, const CompileOptions& options, const std::vector<Tensor>& inputs,
                          bool at_end = true) {
@@ -103,20 +116,18 @@ Result<Tensor> output_of(const Graph& graph, const CompileOptions& options, cons
 TEST(ProductsOfPairs, AgreeWithReference) {
   for (const char* product : products) {
     SCOPED_TRACE(product);
-    const auto graph =
-        make_graph(fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product));
-    ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs = random_inputs(*graph);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
+    const auto expected =
+        Expected::make(fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product));
+    ASSERT_TRUE(expected) << expected.error().message;
+    const auto& [graph, inputs, want] = *expected;
     for (const int threads : {1, 2}) {
       CostTable costs("");
       Tuner tuner = random_tuner(costs, static_cast<uint32_t>(threads));
       CompileOptions options{threads, "native", {}};
       if (threads == 2) options.tuner = &tuner;
-      const Result<Tensor> got = output_of(*graph, options, inputs);
+      const Result<Tensor> got = output_of(graph, options, inputs);
       ASSERT_TRUE(got) << got.error().message;
-      EXPECT_EQ(compare(got->view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
+      EXPECT_EQ(compare(got->view(), want[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
     }
   }
 }
@@ -127,18 +138,16 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
     SCOPED_TRACE(product);
     std::string text = fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product);
     for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
-    const auto graph = make_graph(text);
-    ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs = random_inputs(*graph);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
+    const auto expected = Expected::make(text);
+    ASSERT_TRUE(expected) << expected.error().message;
+    const auto& [graph, inputs, want] = *expected;
     for (const int threads : {1, 2}) {
       CompileOptions options{threads, "native", {}};
       options.allows_bf16 = true;
-      const Result<Tensor> got = output_of(*graph, options, inputs);
+      const Result<Tensor> got = output_of(graph, options, inputs);
       ASSERT_TRUE(got) << got.error().message;
-      EXPECT_EQ(compare(got->view(), (*want)[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
-      const bool rounds = compare(got->view(), (*want)[0].view(), 1e-5, 1e-6) != "";
+      EXPECT_EQ(compare(got->view(), want[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
+      const bool rounds = compare(got->view(), want[0].view(), 1e-5, 1e-6) != "";
       const bool is_even = std::string_view(product).find("[7,33]") == std::string_view::npos &&
                            std::string_view(product).find("group") == std::string_view::npos;
       if (is_even) {
@@ -158,22 +167,20 @@ constexpr const char* attentions[] = {
 TEST(ProductsOfPairs, RoundFactorsOfAttention) {
   for (const char* attention : attentions) {
     SCOPED_TRACE(attention);
-    const auto graph =
-        make_graph(fmt::format("graph \"attention\" opsets {{\"\": 18}}\n{}%s = MatMul(%q, %k)\n"
-                               "%p = Softmax(%s) {{axis=-1}}\n%y = MatMul(%p, %v)\noutput %y",
-                               attention));
-    ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs = random_inputs(*graph);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
+    const auto expected =
+        Expected::make(fmt::format("graph \"attention\" opsets {{\"\": 18}}\n{}%s = MatMul(%q, %k)\n"
+                                   "%p = Softmax(%s) {{axis=-1}}\n%y = MatMul(%p, %v)\noutput %y",
+                                   attention));
+    ASSERT_TRUE(expected) << expected.error().message;
+    const auto& [graph, inputs, want] = *expected;
     for (const int threads : {1, 2}) {
       CompileOptions options{threads, "native", {}};
       options.allows_bf16 = true;
       for (const bool at_end : {true, false}) {
-        const Result<Tensor> got = output_of(*graph, options, inputs, at_end);
+        const Result<Tensor> got = output_of(graph, options, inputs, at_end);
         ASSERT_TRUE(got) << got.error().message;
-        EXPECT_EQ(compare(got->view(), (*want)[0].view(), 0.05, 0.06), "") << threads << " threads";
-        const bool rounds = compare(got->view(), (*want)[0].view(), 1e-5, 1e-6) != "";
+        EXPECT_EQ(compare(got->view(), want[0].view(), 0.05, 0.06), "") << threads << " threads";
+        const bool rounds = compare(got->view(), want[0].view(), 1e-5, 1e-6) != "";
         EXPECT_EQ(rounds, dot_products() == DotProducts::amx);
       }
     }
