@@ -69,18 +69,27 @@ Expr divide(const Expr& a, const Expr& b) {
   return strictly({a, b}, [](const Exprs& in) { return in[0] / in[1]; });
 }
 
-/// Computes exp of a finite x: 2^k exp(r) with x = k ln2 + r, |r| <= ln2 / 2. The result may be infinite,
-/// zero or denormal. The polynomial is minimax for the relative error, 3e-9.
-Expr exp_of_finite(const Expr& x) {
-  // Adding this rounds to whole numbers, and leaves k + 254 in the low 9 bits.
-  constexpr float shifter = 12582912 + 254;
-  const Expr shifted = strictly({x * 1.44269504f}, [](const Exprs& in) { return in[0] + shifter; });
-  const Expr k = strictly({shifted}, [](const Exprs& in) { return in[0] - shifter; });
+/// The exponential of x = k ln2 + r with |r| <= ln2 / 2: exp(r), and bits of which the low 9 are k + bias.
+struct SplitExp {
+  Expr power, bits;
+};
+
+/// Splits exp of a finite x. The polynomial is minimax for the relative error, 3e-9.
+SplitExp split_exp(const Expr& x, float bias) {
+  const float shifter = 12582912 + bias;  // adding it rounds to whole numbers
+  const Expr shifted = strictly({x * 1.44269504f}, [=](const Exprs& in) { return in[0] + shifter; });
+  const Expr k = strictly({shifted}, [=](const Exprs& in) { return in[0] - shifter; });
   const Expr r = x - k * 0.693147182f;
-  const Expr power =
-      polynomial(r, {0.00138145406f, 0.00836874545f, 0.041668389f, 0.166665211f, 0.49999994f, 1.0f, 1.0f});
+  return {
+      polynomial(r, {0.00138145406f, 0.00836874545f, 0.041668389f, 0.166665211f, 0.49999994f, 1.0f, 1.0f}),
+      bits_of(shifted)};
+}
+
+/// Computes exp of a finite x, which may be infinite, zero or denormal.
+Expr exp_of_finite(const Expr& x) {
   // 2^k has two factors, as it may be denormal or more than the largest number where the result is not.
-  const Expr bits = bits_of(shifted), half = bits >> 1;
+  const auto [power, bits] = split_exp(x, 254);
+  const Expr half = bits >> 1;
   const Expr first = Halide::reinterpret<float>(half << 23),
              second = Halide::reinterpret<float>((bits - half) << 23);
   return multiply(multiply(power, first), second);
@@ -177,11 +186,14 @@ Expr exp_of(Expr x) {
   return unless_nan(x, exp_of_finite(cut_for_exp(x)));
 }
 
-// NaN goes through: no code here compares the result.
+// NaN goes through: comparisons with it are false.
 Expr exp_of_nonpositive(Expr x) {
   if (is_f64(x)) return Halide::exp(x);
-  return exp_of_finite(
-      strictly({x}, [](const Exprs& in) { return select(in[0] < -104.0f, -104.0f, in[0]); }));
+  constexpr float least = -87.3f;  // its exponential is normal: processors take 100 times as long for others
+  const Expr cut = strictly({x}, [](const Exprs& in) { return select(in[0] < least, least, in[0]); });
+  const auto [power, bits] = split_exp(cut, 127);
+  return strictly({x, multiply(power, Halide::reinterpret<float>(bits << 23))},
+                  [](const Exprs& in) { return select(in[0] < least, 0.0f, in[1]); });
 }
 
 // x = 2^k m with 2/3 <= m < 4/3; the polynomial is minimax for the relative error, 3e-8. The parts of m are

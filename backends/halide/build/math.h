@@ -35,7 +35,7 @@ Ratio tanh_ratio(Halide::Expr x);
 Ratio sigmoid_ratio(Halide::Expr x);
 
 Halide::Expr exp_of(Halide::Expr x);
-/// Computes exp of a number that is at most zero, or NaN, with a quarter less work.
+/// Computes exp of a number that is at most zero, or NaN, with less work; an f32 that would be denormal is 0.
 Halide::Expr exp_of_nonpositive(Halide::Expr x);
 Halide::Expr log_of(Halide::Expr x);
 Halide::Expr tanh_of(Halide::Expr x);

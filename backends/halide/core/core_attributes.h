@@ -245,7 +245,7 @@ struct IsInfAttributes {
 };
 
 struct ExpAttributes {
-  bool nonpositive = false;  // inputs are all nonpositive
+  bool nonpositive = false;  // inputs are all nonpositive, and results that would be denormal are 0
   static void fields(auto& a, auto&& field) { field("nonpositive", a.nonpositive, false); }
   bool operator==(const ExpAttributes&) const = default;
 };

@@ -195,6 +195,27 @@ TEST(HalideSpecialValues, OfRows) {
   }
 }
 
+/// Processors take about 100 times as long for denormal numbers, which masked scores would all become.
+TEST(HalideSpecialValues, ProbabilitiesAreNeverDenormal) {
+  std::vector<float> scores{0};
+  for (float score = -86; score > -106; score -= 0.25f) scores.push_back(score);
+  const Shape shape{1, std::ssize(scores)};
+  const Result<Graph> graph = make_graph(fmt::format(
+      "graph \"scores\" opsets {{\"\": 20}}\ninput %x : f32[1,{}]\n%y = Softmax(%x)\noutput %y\n", shape[1]));
+  ASSERT_TRUE(graph) << graph.error().message;
+  for (const char* level : {"native", "x86-64-v3", "x86-64-v2"}) {
+    auto loaded = LoadedRegion::make(*graph, {1, level, {}}, {});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto got = (*loaded)->run({tensor_of(scores, shape)}, nullptr);
+    ASSERT_TRUE(got) << got.error().message;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const float probability = (*got)[0].as<float>()[i], want = std::exp(scores[i]);
+      EXPECT_NE(std::fpclassify(probability), FP_SUBNORMAL) << scores[i] << " for " << level;
+      EXPECT_NEAR(probability, want, 8e-6 * want + 1.2e-38) << scores[i] << " for " << level;
+    }
+  }
+}
+
 /// Reduces across rows: the innermost axis in memory stays.
 TEST(HalideSpecialValues, OfColumns) {
   const std::vector<std::string> calls{"Softmax(%x) {axis=0}", "LogSoftmax(%x) {axis=0}",
