@@ -118,14 +118,29 @@ Expr to_bytes(const Expr& distance, int of_element) {
   return simplify(Cast::make(Halide::Int(64), distance) * make_const(Halide::Int(64), of_element));
 }
 
-/// Equal tiles along an axis of the sums.
+/// Equal tiles along the loops of an axis of the sums: along one loop, or each row of the outer one of two in
+/// tiles of its own.
 struct TileAxis {
-  int tiles = 1, extent = 1;
+  std::vector<const For*> loops;  // outermost first
+  int rows = 1, tiles_of_row = 1, extent = 1;
 
-  explicit TileAxis(int64_t elements)
-      : tiles(static_cast<int>((elements + amx_tile - 1) / amx_tile)),
-        extent(static_cast<int>(elements) / tiles) {
-    if (extent * tiles != elements) refuse("tiles differ");
+  explicit TileAxis(std::vector<const For*> of) : loops(std::move(of)) {
+    const int64_t elements = loops.empty() ? 1 : extent_of(loops.back());
+    if (loops.size() > 1) rows = static_cast<int>(extent_of(loops[0]));
+    tiles_of_row = static_cast<int>((elements + amx_tile - 1) / amx_tile);
+    extent = static_cast<int>(elements) / tiles_of_row;
+    if (extent * tiles_of_row != elements) refuse("tiles differ");
+  }
+
+  int tiles() const { return rows * tiles_of_row; }
+
+  /// Returns the distance between neighboring elements of a tile.
+  Expr stride(const Access& access) const { return loops.empty() ? Expr(0) : access.stride(loops.back()); }
+
+  /// Returns the distance of a tile from the first.
+  Expr offset(const Access& access, int tile) const {
+    const Expr of_row = loops.size() > 1 ? access.stride(loops[0]) * (tile / tiles_of_row) : Expr(0);
+    return of_row + stride(access) * (tile % tiles_of_row * extent);
   }
 };
 
@@ -146,17 +161,17 @@ class TileWriter {
   }
 
   Stmt write() const {
-    const TileAxis rows(rows_.empty() ? 1 : extent_of(rows_[0])), columns(extent_of(columns_));
+    const TileAxis rows(rows_), columns({columns_});
     const auto tile = [&](int row, int column) { return fmt::format("{}_{}_{}", name_, row, column); };
     std::vector<Stmt> zeros, stores;
-    for (int row = 0; row < rows.tiles; ++row)
-      for (int column = 0; column < columns.tiles; ++column) {
+    for (int row = 0; row < rows.tiles(); ++row)
+      for (int column = 0; column < columns.tiles(); ++column) {
         zeros.push_back(write_tile(tile(row, column), call("tile_zero", shape(rows, columns))));
         stores.push_back(store_tile(tile(row, column), rows, columns, row, column));
       }
     Stmt all = Block::make({Block::make(zeros), multiply(rows, columns, tile), Block::make(stores)});
-    for (int row = 0; row < rows.tiles; ++row)
-      for (int column = 0; column < columns.tiles; ++column)
+    for (int row = 0; row < rows.tiles(); ++row)
+      for (int column = 0; column < columns.tiles(); ++column)
         all = Allocate::make(tile(row, column), sum_.type, Halide::MemoryType::AMXTile, {elements},
                              const_true(), all);
     return all;
@@ -185,26 +200,22 @@ class TileWriter {
   /// Checks that rows of tiles lie as the instructions read and write them.
   void check_layout() const {
     const int64_t dot = extent_of(neighbors_);
-    if (rows_.size() > 1) refuse("pixels lie along two axes");
+    if (rows_.size() > 2) refuse("pixels lie along three axes");
     if (extent_of(steps_) != amx_tile || dot * a_.type.bytes() != 4) refuse("the depth does not fill tiles");
     if (!a_.has_stride(neighbors_, 1) || !a_.has_stride(steps_, dot) || !a_.has_stride(columns_, 0))
       refuse("rows of the first factor are not dense");
     if (!b_.has_stride(neighbors_, 1) || !b_.has_stride(columns_, dot) ||
-        (!rows_.empty() && !b_.has_stride(rows_[0], 0)))
+        !std::ranges::all_of(rows_, [&](const For* loop) { return b_.has_stride(loop, 0); }))
       refuse("rows of the second factor are not dense");
     if (!sum_.has_stride(columns_, 1)) refuse("rows of sums are not dense");
   }
 
-  /// Returns the stride along the pixels.
-  Expr row_stride(const Access& access) const { return rows_.empty() ? Expr(0) : access.stride(rows_[0]); }
-
   Stmt store_tile(const std::string& tile, const TileAxis& rows, const TileAxis& columns, int row,
                   int column) const {
-    const Expr stride = row_stride(sum_);
-    const Expr at = sum_.first(nest_.loops) + stride * (row * rows.extent) + column * columns.extent;
+    const Expr at = sum_.first(nest_.loops) + rows.offset(sum_, row) + columns.offset(sum_, column);
     std::vector<Expr> arguments = shape(rows, columns);
     arguments.insert(arguments.end(), {Variable::make(Halide::Handle(), sum_.buffer), to_bytes(at, 4),
-                                       to_bytes(stride, 4), read_tile(tile)});
+                                       to_bytes(rows.stride(sum_), 4), read_tile(tile)});
     return Evaluate::make(
         Intrinsic::make(Halide::Int(32), "tile_store", arguments, Intrinsic::CallType::Intrinsic));
   }
@@ -213,29 +224,28 @@ class TileWriter {
   Stmt multiply(const TileAxis& rows, const TileAxis& columns, const auto& tile) const {
     std::vector<const For*> inner{neighbors_, steps_, columns_};
     inner.insert(inner.end(), rows_.begin(), rows_.end());
-    const Expr a_stride = row_stride(a_), b_stride = b_.stride(steps_);
     const Expr a_at = a_.first(inner), b_at = b_.first(inner);
     const auto variable = [&](const Access& of, const char* factor, int i) {
       return Variable::make(of.type.with_lanes(tile_bytes / of.type.bytes()),
                             fmt::format("{}_{}{}", name_, factor, i));
     };
     std::vector<Stmt> products;
-    for (int j = 0; j < columns.tiles; ++j) {
+    for (int j = 0; j < columns.tiles(); ++j) {
       std::vector<Stmt> of_column;
-      for (int i = 0; i < rows.tiles; ++i)
+      for (int i = 0; i < rows.tiles(); ++i)
         of_column.push_back(write_tile(
             tile(i, j),
             call("tile_matmul", {rows.extent, 4 * columns.extent, 4 * amx_tile, read_tile(tile(i, j)),
                                  variable(a_, "a", i), variable(b_, "b", j)})));
-      const Expr loaded = load_tile(b_, amx_tile, columns.extent,
-                                    b_at + b_.stride(columns_) * (j * columns.extent), b_stride);
+      const Expr loaded =
+          load_tile(b_, amx_tile, columns.extent, b_at + columns.offset(b_, j), b_.stride(steps_));
       products.push_back(LetStmt::make(fmt::format("{}_b{}", name_, j), loaded, Block::make(of_column)));
     }
     Stmt body = Block::make(products);
-    for (int i = 0; i < rows.tiles; ++i)
-      body = LetStmt::make(
-          fmt::format("{}_a{}", name_, i),
-          load_tile(a_, rows.extent, amx_tile, a_at + a_stride * (i * rows.extent), a_stride), body);
+    for (int i = 0; i < rows.tiles(); ++i)
+      body = LetStmt::make(fmt::format("{}_a{}", name_, i),
+                           load_tile(a_, rows.extent, amx_tile, a_at + rows.offset(a_, i), rows.stride(a_)),
+                           body);
     for (size_t i = others_.size(); i-- > 0;)
       body = For::make(others_[i]->name, others_[i]->min, others_[i]->extent, ForType::Serial,
                        Halide::Partition::Auto, Halide::DeviceAPI::None, body);

@@ -23,6 +23,7 @@ class ContractionBuilder {
   BuiltKernel build() {
     set_sizes();
     choose_stage();
+    fill_up_pixels();
     Func acc("acc");
     const std::vector<Var> index = parts_.inner_first();
     const Halide::Type type = b_.type(node_.outputs[0]);
@@ -94,6 +95,12 @@ class ContractionBuilder {
     if (depth % depth_unit() == 0 && !parts_.fills_up_rows()) return;
     if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
     if (depth % depth_unit() != 0) stage_as_->channels = depth;
+  }
+
+  /// Adds the pixels of a row that fill up tile registers.
+  void fill_up_pixels() {
+    const Dim& width = parts_.pixel_extents.back();
+    if (conv_ && parts_.fills_up_rows()) stage_as_->more_pixels = parts_.tile.pixels - width.number();
   }
 
   /// Chooses slices, which need numbers.

@@ -22,6 +22,7 @@ void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
 /// Leaves sums to multiply_on_amx().
 void schedule_amx(ContractionParts& p, Func acc) {
   std::vector<VarOrRVar> order{p.reduction[0], p.reduction[1], p.ci, p.pixels.back()};
+  if (p.tile.rows > 1) order.emplace_back(p.pixels[p.pixels.size() - 2]);
   for (int i = 2; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
   acc.store_in(Halide::MemoryType::Stack).update().reorder(order);
 }
@@ -130,7 +131,7 @@ class ContractionLoops {
   }
 
   void apply() {
-    if (p_.fills_up_rows())
+    if (p_.fills_up_rows() && rows_axis_ + 1 == p_.pixels.size())
       schedule_filled_rows();
     else if (p_.pixel_extents.back().is_number())
       schedule_tiles(p_.out, p_.tile.pixels);
@@ -224,10 +225,16 @@ class ContractionLoops {
 
   /// Splits rows of pixels in tiles, and a picture in blocks of rows.
   void split_picture(Halide::Stage out, int64_t t, TailStrategy of_tiles, TailStrategy of_blocks) {
-    out.split(x_, xo_, xi_, as_int(t), of_tiles)
+    const bool fills_up = p_.fills_up_rows();
+    if (fills_up) p_.acc.bound_extent(x_, as_int(t));
+    out.split(x_, xo_, xi_, as_int(fills_up ? p_.pixel_extents.back().number() : t), of_tiles)
         .split(p_.pixels[rows_axis_], block_, rest_, picture_rows_of_block(), of_blocks);
     std::vector<VarOrRVar> order{p_.ci, xi_, xo_};
-    for (size_t i = p_.pixels.size() - 1; i-- > 0;)
+    if (p_.tile.rows > 1) {
+      out.split(rest_, yo_, yi_, as_int(p_.tile.rows), TailStrategy::ShiftInwards);
+      order = {p_.ci, xi_, yi_, xo_, yo_};
+    }
+    for (size_t i = p_.pixels.size() - 1 - (p_.tile.rows > 1 ? 1 : 0); i-- > 0;)
       order.emplace_back(i == rows_axis_ ? rest_ : p_.pixels[i]);
     finish(out, order);
   }
@@ -239,7 +246,8 @@ class ContractionLoops {
     const RowBlocks chunks =
         choose_row_blocks(typical(rows), typical(of_row) * p_.depth_bytes, p_.block_bytes, threads_of_rows_);
     blocks_ = chunks.blocks;
-    if (rows.is_number() && of_row.is_number()) return as_int(chunks.rows);
+    if (rows.is_number() && of_row.is_number())
+      return as_int(std::min((chunks.rows + p_.tile.rows - 1) / p_.tile.rows * p_.tile.rows, rows.number()));
     const int64_t pixels = std::max<int64_t>(p_.block_bytes / std::max<int64_t>(p_.depth_bytes, 1), 1);
     return rows_of_equal_blocks(b_.size(rows), as_int(pixels) / b_.size(of_row), threads_of_rows_);
   }
@@ -312,7 +320,7 @@ class ContractionLoops {
 
   const KernelBuilder& b_;
   ContractionParts& p_;
-  const Var x_, xi_{"xi"}, xo_{"xo"}, block_{"block"}, rest_{"rest"};
+  const Var x_, xi_{"xi"}, xo_{"xo"}, yi_{"yi"}, yo_{"yo"}, block_{"block"}, rest_{"rest"};
   size_t rows_axis_ = 0;  // first axis of pixels with more than one
   int threads_of_rows_ = 1;
   int64_t blocks_ = 1;

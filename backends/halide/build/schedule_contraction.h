@@ -42,7 +42,8 @@ struct ContractionParts {
   /// Checks whether acc has an argument for the panel: where panels do not divide the channels, its lane
   /// counts all channels, unless their number is open. Then panels are filled up.
   bool has_panels() const { return tile.exact || !channels.is_number(); }
-  /// Checks whether copies of the last row fill up tile registers: their number is open, or too small.
+  /// Checks whether rows of a matrix, or pixels of a row, that nobody needs fill up tile registers: their
+  /// number is open, or too small.
   bool fills_up_rows() const {
     const Dim& rows = pixel_extents.back();
     return on_amx && (!rows.is_number() || rows.number() < tile.pixels);
@@ -58,6 +59,7 @@ struct StageAs {
   std::optional<int64_t> channels = {};  // channels of the input, if zeros come after them
   bool in_pairs = false;                 // one instruction rounds two vectors of f32 to bf16
   int64_t block = 0;                     // channels of a block, if blocks of channels are the outermost axis
+  int64_t more_pixels = 0;               // pixels of a row that are computed beyond those of the output
 
   /// Adds the block of channels to the axes of the copy, the channel first, and returns the channel that they
   /// name.

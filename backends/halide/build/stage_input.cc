@@ -14,10 +14,11 @@ struct AxisPadding {
   bool before, after;  // whether there may be zeros before and after the elements
 };
 
-AxisPadding padding_of(const KernelBuilder& b, const Node& node, int64_t taps, size_t axis) {
+AxisPadding padding_of(const KernelBuilder& b, const Node& node, int64_t taps, size_t axis,
+                       int64_t more_pixels) {
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-  const Dim &in = b.sizes(node.inputs[0])[axis + 2], &out = b.sizes(node.outputs[0])[axis + 2],
-            &begin = conv.pads[axis];
+  const Dim &in = b.sizes(node.inputs[0])[axis + 2], &begin = conv.pads[axis];
+  const Dim out = b.sizes(node.outputs[0])[axis + 2] + more_pixels;
   const int64_t dilation = conv.input_dilations[axis];
   const Dim read = (out - 1) * conv.strides[axis] + (taps - 1) * conv.dilations[axis] - begin,
             reach = (in - 1) * dilation;
@@ -29,9 +30,12 @@ AxisPadding padding_of(const KernelBuilder& b, const Node& node, int64_t taps, s
           !provably_nonnegative(reach - read)};
 }
 
-std::vector<AxisPadding> paddings_of(const KernelBuilder& b, const Node& node, const Shape& kernel) {
+/// Returns the padding of each axis, of the last one such that `more_pixels` can be computed after it.
+std::vector<AxisPadding> paddings_of(const KernelBuilder& b, const Node& node, const Shape& kernel,
+                                     int64_t more_pixels = 0) {
   std::vector<AxisPadding> paddings;
-  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(b, node, kernel[i], i));
+  for (size_t i = 0; i < kernel.size(); ++i)
+    paddings.push_back(padding_of(b, node, kernel[i], i, i + 1 == kernel.size() ? more_pixels : 0));
   return paddings;
 }
 
@@ -112,7 +116,7 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
 
 StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel,
                        const std::optional<StageAs>& as) {
-  const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel);
+  const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel, as ? as->more_pixels : 0);
   const std::function<Expr(const Exprs&)> from = b.operand(node.inputs[0]).at;
   const bool is_tensor = has_dense_pixels(b, node.inputs[0]) && std::ranges::all_of(paddings, is_plain);
   if ((is_tensor && !as) || b.mapping() == Mapping::tile_per_item)

@@ -130,13 +130,15 @@ Argument decode(const msg::ArgumentT& from) {
 // Bindings below break with a new field: it belongs in the message.
 
 std::unique_ptr<msg::TileT> encode(const ContractionTile& tile) {
-  const auto& [lanes, panel, pixels, exact] = tile;
+  const auto& [lanes, panel, pixels, exact, rows] = tile;
   msg::TileT to;
-  to.lanes = lanes, to.panel = panel, to.pixels = pixels, to.exact = exact;
+  to.lanes = lanes, to.panel = panel, to.pixels = pixels, to.exact = exact, to.rows = rows;
   return to_unique(std::move(to));
 }
 
-ContractionTile decode(const msg::TileT& from) { return {from.lanes, from.panel, from.pixels, from.exact}; }
+ContractionTile decode(const msg::TileT& from) {
+  return {from.lanes, from.panel, from.pixels, from.exact, from.rows};
+}
 
 int to_number(const std::optional<size_t>& place) { return place ? static_cast<int>(*place) : -1; }
 

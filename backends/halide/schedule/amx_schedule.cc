@@ -10,23 +10,46 @@ namespace {
 struct TileBlock {
   int64_t rows, columns;
 };
-constexpr TileBlock blocks[] = {{2, 2}, {1, 4}, {4, 1}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}};
+constexpr TileBlock blocks[] = {{2, 2}, {1, 4}, {4, 1}, {3, 1}, {1, 2}, {2, 1}, {1, 1}};
 
 /// Estimates the cycles that a depth of 64 bytes takes in one tile of a block: one a row, but at least the
-/// instruction's latency, while other tiles wait for it, too, and the loads from the caches.
+/// instruction's latency, while other tiles wait for it, too, and the loads of pixels from the L1 cache and
+/// of weights from L2.
 double cycles_of_tile(const TileBlock& block, int64_t rows) {
   const auto tiles = static_cast<double>(block.rows * block.columns);
-  const double loads = 8.0 * static_cast<double>(block.rows + block.columns) / tiles;
+  const double loads =
+      (8.0 * static_cast<double>(block.rows) + 20.0 * static_cast<double>(block.columns)) / tiles;
   return std::max({static_cast<double>(rows), 52.0 / tiles, loads});
 }
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Returns the pixels of a block: in one row of tiles equal parts of all pixels, else whole registers, as
-/// LLVM runs out of those where factors and sums have different shapes.
-int64_t pixels_of(int64_t width, const TileBlock& block) {
-  if (block.rows > 1) return amx_tile * block.rows;
-  return ceil_of(width, ceil_of(width, amx_tile));
+/// Returns the ways in which the pixels of a block lie in a picture: as one row, in equal parts of all pixels
+/// if that is one tile; or as several rows of whole registers, as LLVM runs out of those where factors and
+/// sums have different shapes.
+std::vector<ContractionTile> tiles_of(const ContractionSizes& sizes, const TileBlock& block, bool is_open) {
+  const int64_t width = sizes.pixels.back(), panel = amx_tile * block.columns;
+  const int64_t height = sizes.pixels.size() > 1 ? sizes.pixels[sizes.pixels.size() - 2] : 1;
+  const bool is_exact = sizes.channels % panel == 0;
+  if (is_open) return {{amx_tile, panel, amx_tile * block.rows, is_exact}};
+  if (block.rows == 1) return {{amx_tile, panel, ceil_of(width, ceil_of(width, amx_tile)), is_exact}};
+  std::vector<ContractionTile> tiles;
+  for (int64_t rows = 1; rows <= std::min(block.rows, height); ++rows) {
+    const int64_t pixels = amx_tile * block.rows / rows;
+    if (block.rows % rows == 0 && ceil_of(width, amx_tile) * amx_tile >= pixels)
+      tiles.push_back({amx_tile, panel, pixels, is_exact, rows});
+  }
+  return tiles;
+}
+
+/// Estimates the cycles of a depth of 64 bytes in all tiles.
+double cycles_of(const ContractionSizes& sizes, const TileBlock& block, const ContractionTile& tile) {
+  const int64_t height = element_count(sizes.pixels) / std::max<int64_t>(sizes.pixels.back(), 1);
+  const int64_t blocks = ceil_of(height, tile.rows) * ceil_of(sizes.pixels.back(), tile.pixels) *
+                         ceil_of(sizes.channels, tile.panel);
+  const int64_t rows_of_tile = tile.pixels * tile.rows / block.rows;
+  return static_cast<double>(blocks * block.rows * block.columns) * cycles_of_tile(block, rows_of_tile) *
+         (tile.exact ? 1 : 1.2);
 }
 
 }  // namespace
@@ -50,20 +73,21 @@ std::vector<ContractionSchedule> amx_schedules(const Graph& body, const Node& an
   const bool rounds = body.value(anchor.inputs[0]).type.dtype == DType::f32;
   std::vector<std::pair<double, ContractionSchedule>> ranked;
   for (const TileBlock& block : blocks) {
-    const int64_t width = sizes.pixels.back(), panel = amx_tile * block.columns;
-    const int64_t pixels = space.has_open_pixels ? amx_tile * block.rows : pixels_of(width, block);
-    if ((width < pixels && !space.has_open_pixels) || sizes.channels < panel) continue;
-    const ContractionTile tile{amx_tile, panel, pixels, sizes.channels % panel == 0};
-    const int64_t tiles =
-        ceil_of(width, tile.pixels) * block.rows * ceil_of(sizes.channels, panel) * block.columns;
-    ranked.push_back(
-        {static_cast<double>(tiles) * cycles_of_tile(block, pixels / block.rows) * (tile.exact ? 1 : 1.2),
-         {ContractionSchedule::Algorithm::direct, tile, true, rounds, true}});
+    if (sizes.channels < amx_tile * block.columns) continue;
+    for (const ContractionTile& tile : tiles_of(sizes, block, space.has_open_pixels))
+      ranked.push_back({cycles_of(sizes, block, tile),
+                        {ContractionSchedule::Algorithm::direct, tile, true, rounds, true}});
   }
   std::ranges::stable_sort(ranked, {}, [](const auto& one) { return one.first; });
+  // The estimate knows nothing of reading and writing the output, for which wider panels are better.
   std::vector<ContractionSchedule> schedules;
-  for (const auto& [cycles, schedule] : ranked)
-    if (schedules.size() < space.max_tiles) schedules.push_back(schedule);
+  for (const auto& [cycles, schedule] : ranked) {
+    const auto has_panel = [&](const ContractionSchedule& other) {
+      return other.tile.panel == schedule.tile.panel;
+    };
+    if (schedules.size() < space.max_tiles && std::ranges::none_of(schedules, has_panel))
+      schedules.push_back(schedule);
+  }
   return schedules;
 }
 

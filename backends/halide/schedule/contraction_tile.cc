@@ -18,8 +18,9 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 std::string print_tile(const ContractionTile& tile) {
-  const auto& [lanes, panel, pixels, exact] = tile;
-  return fmt::format("{} x {} of {}{}", pixels, panel, lanes, exact ? "" : ", panels overlap");
+  const auto& [lanes, panel, pixels, exact, rows] = tile;
+  return fmt::format("{}{} x {} of {}{}", rows == 1 ? "" : fmt::format("{} x ", rows), pixels, panel, lanes,
+                     exact ? "" : ", panels overlap");
 }
 
 /// Estimates cycles over all tiles, for one step of the reduction: a multiply-add per cycle, at least 8

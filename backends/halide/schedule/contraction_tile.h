@@ -1,5 +1,5 @@
-// Register tile of a contraction: `pixels` neighboring outputs by `panel` output channels, all accumulators
-// in registers while the reduction runs innermost.
+// Register tile of a contraction: `pixels` neighboring outputs of `rows` neighboring rows by `panel` output
+// channels, all accumulators in registers while the reduction runs innermost.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,12 @@ struct ContractionTile {
   int64_t panel = 1;  // channels of the tile, a multiple of lanes, at most all of them
   int64_t pixels = 1;
   bool exact = true;  // panels divide the channels; otherwise the last one overlaps the one before
+  int64_t rows = 1;   // rows of a picture; more than one on tile registers only
   bool operator==(const ContractionTile&) const = default;
 };
 
-/// Prints pixels, panel and lanes: "14 x 16 of 16".
+/// Prints pixels, panel and lanes: "14 x 16 of 16", after the rows, if there are several: "2 x 16 x 32 of
+/// 16".
 std::string print_tile(const ContractionTile& tile);
 
 /// Rows, or tiles of a row, in blocks of equal size; the last block starts earlier where the size does not

@@ -129,12 +129,13 @@ class Changes {
   }
 
   void add_tile(const std::string& name, const std::function<halide::ContractionTile&(Kernel&)>& tile) {
-    const auto& [lanes, panel, pixels, exact] = tile(kernel_);  // names all fields; each is changed below
-    (void)lanes, (void)panel, (void)pixels, (void)exact;
+    const auto& [lanes, panel, pixels, exact, rows] = tile(kernel_);  // names all; each is changed below
+    (void)lanes, (void)panel, (void)pixels, (void)exact, (void)rows;
     add(name + ".lanes", [&](Kernel& k) { tile(k).lanes += 1; });
     add(name + ".panel", [&](Kernel& k) { tile(k).panel += 1; });
     add(name + ".pixels", [&](Kernel& k) { tile(k).pixels += 1; });
     add(name + ".exact", [&](Kernel& k) { tile(k).exact = !tile(k).exact; });
+    add(name + ".rows", [&](Kernel& k) { tile(k).rows += 1; });
   }
 
   void add_argument(const std::string& name, const std::function<halide::Argument&(Kernel&)>& argument) {

@@ -132,6 +132,37 @@ TEST(ProductsOfPairs, AgreeWithReference) {
   }
 }
 
+/// Pictures whose rows fill tile registers with some of their neighbors, or not; two are not padded.
+constexpr const char* pictures[] = {
+    "input %x : f32[1,64,7,7]\ninput %w : f32[64,64,3,3]\n%y = Conv(%x, %w) {pads=[1,1,1,1]}",
+    "input %x : f32[2,40,9,14]\ninput %w : f32[32,40,3,3]\n%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%y = Relu(%c)",
+    "input %x : f32[1,33,11,57]\ninput %w : f32[80,33,1,1]\n%y = Conv(%x, %w) {strides=[2,2]}",
+    "input %x : f32[1,32,5,20]\ninput %w : f32[64,32,2,3]\n%y = Conv(%x, %w)"};
+
+/// Checks all tiles of tile registers: with random times, each compile takes some of them.
+TEST(ProductsOfPairs, TakeRowsOfPicturesInTiles) {
+  for (const char* picture : pictures) {
+    SCOPED_TRACE(picture);
+    const auto expected =
+        Expected::make(fmt::format("graph \"picture\" opsets {{\"\": 18}}\n{}\noutput %y", picture));
+    ASSERT_TRUE(expected) << expected.error().message;
+    const auto& [graph, inputs, want] = *expected;
+    for (uint32_t seed = 1; seed <= (rounds() > 1 ? 12u : 2u); ++seed) {
+      CostTable costs("");
+      Tuner tuner = random_tuner(costs, seed);
+      if (rounds() > 1) tuner.effort = Tune::full;
+      CompileOptions options{1 + static_cast<int>(seed % 2), "native", {}};
+      options.allows_bf16 = true;
+      options.tuner = &tuner;
+      for (const bool at_end : {true, false}) {
+        const Result<Tensor> got = output_of(graph, options, inputs, at_end);
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_EQ(compare(got->view(), want[0].view(), 1.0 / 128, 1.0 / 256), "") << "seed " << seed;
+      }
+    }
+  }
+}
+
 /// Checks products of f32 that may round their factors, which they do only where the CPU has dot products.
 TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
   for (const char* product : products) {
