@@ -14,6 +14,7 @@
 #include "backends/halide/schedule/describe_kernels.h"
 #include "backends/halide/schedule/kernel.h"
 #include "backends/halide/schedule/share_kernels.h"
+#include "backends/halide/schedule/unfold_taps.h"
 #include "backends/halide/tune/choose_schedules.h"
 #include "graph/print_graph.h"
 
@@ -23,6 +24,7 @@ namespace {
 constexpr auto region_steps = std::to_array<std::string_view>({
     "canonicalize",
     "simplify",
+    "unfold_taps",
     "choose_layouts",
     "fuse",
     "make_kernels",
@@ -62,6 +64,10 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   // Values known at compile time are folded away; reshapes stand where they are views.
   simplify(graph);
   print("simplify", [&] { return print_graph(graph); });
+
+  // Convolutions of few channels have a depth that fills tile registers.
+  unfold_taps(graph, isa, options.allows_bf16);
+  print("unfold_taps", [&] { return print_graph(graph); });
 
   // Values have places relative to the memory that they share.
   Layouts layouts = choose_layouts(graph);

@@ -89,12 +89,18 @@ class ContractionBuilder {
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
     if (!has_dots() || (!type.is_uint() && !parts_.on_amx)) return;
-    const int64_t depth = conv_ ? b_.sizes(node_.inputs[0])[1].number() / parts_.group
-                                : b_.sizes(node_.inputs[0]).back().number();
+    const int64_t depth = depth_of_input();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
     if (depth % depth_unit() == 0 && !parts_.fills_up_rows()) return;
     if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
     if (depth % depth_unit() != 0) stage_as_->channels = depth;
+  }
+
+  /// Returns the input channels of a group without those that fill up a dot product, a number.
+  int64_t depth_of_input() const {
+    const SymbolicShape& sizes = b_.sizes(node_.inputs[0]);
+    if (!conv_) return sizes.back().number();
+    return sizes[1].number() / parts_.group * attributes_of<ConvAttributes>(node_).unfolded;
   }
 
   /// Adds the pixels of a row that fill up tile registers.
@@ -302,10 +308,12 @@ class ContractionBuilder {
     Exprs at{parts_.batch[0], parts_.group == 1 ? channel : parts_.g * b_.size(depth_) + channel};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
+    if (conv.unfolded > 1) at.back() = parts_.pixels.back();
     if (block) at.push_back(*block);
     StagedInput staged = conv_input(b_, node_, kernel_, stage_as_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
+    parts_.pad = staged.pad;
     return staged.at(at);
   }
 

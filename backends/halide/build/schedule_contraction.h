@@ -29,6 +29,7 @@ struct ContractionParts {
   Var slice{"slice"};
   Func slice_sum, slice_sums;
   std::vector<Var> stage_vars;  // channel first
+  Func pad;                     // copy that the stage is made of, if any
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
   RDom reduction;       // with dot products, neighbors along the depth first, apart from the rest of it
@@ -71,11 +72,13 @@ struct StageAs {
 };
 
 /// Input of a convolution as its reduction reads it, at places counted from the first padded element: (batch,
-/// channel, pixel axes...), then the block of channels (StageAs), of which the channel is one.
+/// channel, pixel axes...), if the last axis is unfolded (ConvAttributes) pixels of the output, then the
+/// block of channels (StageAs), of which the channel is one.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;
   std::function<Expr(const Exprs& at)> at;
+  Func pad = Func();  // copy of which `func` is one; undefined if that is a copy of the tensor
 };
 /// Returns the tensor itself, or a copy with the padding (and the zeros of a dilated input) in it; a copy if
 /// it is to have a form of its own. With Mapping::tile_per_item there is never a copy: the zeros of the

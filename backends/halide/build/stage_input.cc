@@ -80,6 +80,17 @@ Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at, const std::
   return Halide::select(inside, value, pad_value(node, value.type()));
 }
 
+/// Returns a function that reads a copy of the input.
+std::function<Expr(const Exprs&)> read_stage(const Func& stage, size_t axes) {
+  return [=](const Exprs& index) {
+    Exprs use{index[1]};
+    for (size_t i = axes; i-- > 0;) use.push_back(index[i + 2]);
+    use.push_back(index[0]);
+    use.insert(use.end(), index.begin() + 2 + static_cast<ptrdiff_t>(axes), index.end());
+    return stage(use);
+  };
+}
+
 }  // namespace
 
 Expr StageAs::add_block(std::vector<Var>& axes) const {
@@ -114,8 +125,51 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
           }};
 }
 
+namespace {
+
+/// Returns taps along the last axis, of which some only meet weights that fill up a depth with zeros.
+int64_t filled_up_taps(const ConvAttributes& conv, int64_t channels, const std::optional<StageAs>& as) {
+  const int64_t depth = conv.unfolded * channels, block = as ? std::max<int64_t>(as->block, 1) : 1;
+  return ((depth + block - 1) / block * block + channels - 1) / channels;
+}
+
+/// Copies the input with its padding, channels innermost, and from that, for each pixel of the output, the
+/// channels of all taps along the last axis, which lie side by side in the copy.
+StagedInput unfolded_input(KernelBuilder& b, const Node& node, const Shape& kernel,
+                           const std::optional<StageAs>& as) {
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+  const int64_t channels = b.sizes(node.inputs[0])[1].number();
+  Shape taps = kernel;
+  taps.back() = filled_up_taps(conv, channels, as);
+  const std::vector<AxisPadding> paddings = paddings_of(b, node, taps, as ? as->more_pixels : 0);
+  Func pad("pad"), stage("stage");
+  const Var n("n"), c("c"), place("place");
+  const std::vector<Var> axes = make_vars(kernel.size(), "p");
+  const int of_pixel = as_int(channels);
+  Exprs at{n, place % of_pixel};
+  at.insert(at.end(), axes.begin(), axes.end() - 1);
+  at.push_back(place / of_pixel);
+  std::vector<Var> pad_vars{place}, vars{c};
+  pad_vars.insert(pad_vars.end(), axes.rbegin() + 1, axes.rend());
+  pad_vars.push_back(n);
+  vars.insert(vars.end(), axes.rbegin(), axes.rend());
+  vars.push_back(n);
+  pad(pad_vars) = padded(b.operand(node.inputs[0]).at, shifted(at, paddings), paddings, node);
+  const Expr channel = as ? as->add_block(vars) : Expr(c);
+  const int dilation = as_int(conv.dilations.back());
+  Exprs from = to_exprs(pad_vars);
+  from[0] = axes.back() * as_int(conv.strides.back() * channels) +
+            (dilation == 1 ? channel : channel / of_pixel * (dilation * of_pixel) + channel % of_pixel);
+  const Expr element = pad(from);
+  stage(vars) = as ? as->element(element, channel) : element;
+  return {stage, vars, read_stage(stage, kernel.size()), pad};
+}
+
+}  // namespace
+
 StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel,
                        const std::optional<StageAs>& as) {
+  if (attributes_of<ConvAttributes>(node).unfolded > 1) return unfolded_input(b, node, kernel, as);
   const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel, as ? as->more_pixels : 0);
   const std::function<Expr(const Exprs&)> from = b.operand(node.inputs[0]).at;
   const bool is_tensor = has_dense_pixels(b, node.inputs[0]) && std::ranges::all_of(paddings, is_plain);
@@ -133,13 +187,7 @@ StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel,
   at.insert(at.end(), axes.begin(), axes.end());
   const Expr element = padded(from, shifted(at, paddings), paddings, node);
   stage(vars) = as ? as->element(element, channel) : element;
-  return {stage, vars, [stage, count = kernel.size()](const Exprs& index) {
-            Exprs use{index[1]};
-            for (size_t i = count; i-- > 0;) use.push_back(index[i + 2]);
-            use.push_back(index[0]);
-            use.insert(use.end(), index.begin() + 2 + static_cast<ptrdiff_t>(count), index.end());
-            return stage(use);
-          }};
+  return {stage, vars, read_stage(stage, kernel.size())};
 }
 
 }  // namespace intarsia::halide

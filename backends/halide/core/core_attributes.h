@@ -134,6 +134,9 @@ struct ConvAttributes {
   SymbolicShape pads;
   std::vector<int64_t> input_dilations;  // distance of the input's elements, with zeros between them
   int64_t pad_value = 0;                 // integer that pads consist of
+  // Taps along the last axis that are part of the depth: channel k * C + c of the weights is for channel c of
+  // the input's C at tap k.
+  int64_t unfolded = 1;
   static void fields(auto& a, auto&& field) {
     field("group", a.group);
     field("strides", a.strides);
@@ -141,6 +144,7 @@ struct ConvAttributes {
     field("pads", a.pads);
     field("input_dilations", a.input_dilations);
     field("pad_value", a.pad_value, 0);
+    field("unfolded", a.unfolded, 1);
   }
   bool operator==(const ConvAttributes&) const = default;
 };

@@ -62,9 +62,9 @@ bool allows_amx(const Graph& body, const Node& anchor, const Isa& isa, const Sch
   };
   if (!isa.has_amx() || sizes.group != 1 || sizes.channels < amx_tile) return false;
   if (space.has_open_matrix || (space.has_open_pixels && !sizes.kernel.empty())) return false;
-  if (are(DType::u8, DType::i8)) return sizes.depth >= amx_depth_bytes / 4;
+  if (are(DType::u8, DType::i8)) return sizes.depth >= amx_least_depth(1);
   const bool are_bf16 = are(DType::bf16, DType::bf16) || (are(DType::f32, DType::f32) && space.allows_bf16);
-  return are_bf16 && space.constant_weights && sizes.depth >= amx_depth_bytes / 8;
+  return are_bf16 && space.constant_weights && sizes.depth >= amx_least_depth(2);
 }
 
 std::vector<ContractionSchedule> amx_schedules(const Graph& body, const Node& anchor,

@@ -76,7 +76,7 @@ void coalesce_elementwise(Kernel& kernel) {
 bool is_pointwise(const Node& node, const Shape& weights) {
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   return element_count(Shape(weights.begin() + 2, weights.end())) == 1 && all_are(conv.strides, 1) &&
-         all_are(conv.pads, 0) && all_are(conv.input_dilations, 1);
+         conv.unfolded == 1 && all_are(conv.pads, 0) && all_are(conv.input_dilations, 1);
 }
 
 void coalesce_pointwise(Kernel& kernel) {

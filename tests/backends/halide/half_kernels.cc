@@ -132,12 +132,18 @@ TEST(ProductsOfPairs, AgreeWithReference) {
   }
 }
 
-/// Pictures whose rows fill tile registers with some of their neighbors, or not; two are not padded.
+/// Pictures whose rows fill tile registers with some of their neighbors, or not, with and without padding;
+/// and some of few channels.
 constexpr const char* pictures[] = {
     "input %x : f32[1,64,7,7]\ninput %w : f32[64,64,3,3]\n%y = Conv(%x, %w) {pads=[1,1,1,1]}",
     "input %x : f32[2,40,9,14]\ninput %w : f32[32,40,3,3]\n%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%y = Relu(%c)",
     "input %x : f32[1,33,11,57]\ninput %w : f32[80,33,1,1]\n%y = Conv(%x, %w) {strides=[2,2]}",
-    "input %x : f32[1,32,5,20]\ninput %w : f32[64,32,2,3]\n%y = Conv(%x, %w)"};
+    "input %x : f32[1,32,5,20]\ninput %w : f32[64,32,2,3]\n%y = Conv(%x, %w)",
+    "input %x : f32[2,3,37,29]\ninput %w : f32[32,3,7,7]\n%y = Conv(%x, %w) {pads=[3,3,3,3], strides=[2,2]}",
+    "input %x : f32[1,3,24,40]\ninput %w : f32[48,3,8,8]\n%y = Conv(%x, %w) {strides=[8,8]}",
+    "input %x : f32[1,5,9,31]\ninput %w : f32[16,5,1,3]\n%c = Conv(%x, %w) {pads=[0,4,0,1], "
+    "dilations=[1,2]}\n"
+    "%y = Relu(%c)"};
 
 /// Checks all tiles of tile registers: with random times, each compile takes some of them.
 TEST(ProductsOfPairs, TakeRowsOfPicturesInTiles) {

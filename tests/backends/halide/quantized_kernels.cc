@@ -49,6 +49,13 @@ constexpr QuantizedCase quantized_cases[] = {
      "CONV\n%c = Conv(%xf, %wf, %w_bias) {pads=[1,1,1,1], strides=[2,2]}\n%r = Relu(%c)\n"
      "%y = QuantizeLinear(%r, %w_scale_y, %w_zero_y)\noutput %y",
      0.2},
+    {"Conv7x7OfThreeChannels",
+     "input %x : U[1,3,19,21]\ninput %w : I[24,3,7,7]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
+     "input %w_scale_w : f32[24]\ninput %w_zero_w : I[24]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
+     "input %w_bias : f32[24]\n"
+     "CONV\n%c = Conv(%xf, %wf, %w_bias) {pads=[3,3,3,3], strides=[2,2]}\n%r = Relu(%c)\n"
+     "%y = QuantizeLinear(%r, %w_scale_y, %w_zero_y)\noutput %y",
+     0.2},
     {"Conv1x1",
      "input %x : U[2,64,5,7]\ninput %w : I[48,64,1,1]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
      "input %w_scale_w : f32[48]\ninput %w_zero_w : I[48]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
