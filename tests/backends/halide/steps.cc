@@ -1,11 +1,13 @@
 // Steps of the halide backend, each on small regions: tests/cases/halide_<step>/*.case contains a region of
-// ONNX operators and the step's result, on two threads of an x86-64-v3. After an intended change,
-// scripts/update_cases.py writes the new results.
+// ONNX operators and the step's result, on two threads of an x86-64-v3, or of a Sapphire Rapids for steps
+// that are about its tile registers. After an intended change, scripts/update_cases.py writes the new
+// results.
 //
 // Covers: backends/halide/ compile_region.cc
 // backends/halide/canonicalize/ canonicalize.cc simplify.cc
 // backends/halide/layout/ choose_layouts.cc
 // backends/halide/fuse/ fuse.cc match_attention.cc
+// backends/halide/schedule/ unfold_taps.cc
 // backends/halide/emit/ make_region.cc
 // backends/halide/tune/ choose_schedules.cc
 #include <gtest/gtest.h>
@@ -26,6 +28,7 @@ Result<std::string> run_step(const std::string& step, const std::string& text) {
   const Graph region = TRY(make_graph(text));
   std::optional<std::string> printed;
   CompileOptions options{2, "x86-64-v3"};
+  if (step == "unfold_taps") options.cpu = "sapphirerapids", options.allows_bf16 = true;
   options.print_step = [&](std::string_view name, const std::string& made) {
     if (name == step) printed = made;
   };
