@@ -132,7 +132,7 @@ class Fuser {
       const Node& node = graph_.node(next);
       if (!fits(node, group.output, group, grown_reduction)) return false;
       added.insert(next);
-      add_dequantized_inputs(node, group, added);
+      add_widened_inputs(node, group, added);
       live.insert(node.outputs[0]);
       std::erase_if(live, [&](ValueId value) {
         const auto& readers = readers_[index(value)];
@@ -151,13 +151,20 @@ class Fuser {
     return true;
   }
 
-  /// Adds what makes the numbers that integers stand for, where only the node reads them.
-  void add_dequantized_inputs(const Node& node, const Group& group, std::set<NodeId>& added) const {
+  /// Checks for a node that only makes an f32 of what has fewer bits in memory.
+  bool widens(const Node& node) const {
+    const auto bits = [&](ValueId value) { return dtype_bits(graph_.value(value).type.dtype); };
+    return op_of(node) == CoreOp::dequantize ||
+           (op_of(node) == CoreOp::cast && bits(node.inputs[0]) == 16 && bits(node.outputs[0]) == 32);
+  }
+
+  /// Adds what makes numbers of integers of 8 bits or of 16 bits, where only the node reads them.
+  void add_widened_inputs(const Node& node, const Group& group, std::set<NodeId>& added) const {
     for (ValueId input : node.inputs) {
       const NodeId maker = graph_.value(input).producer;
       if (maker == no_node || maker < group.nodes.front() || taken_[index(maker)]) continue;
       const bool is_alone = readers_[index(input)].size() == 1 && !is_region_output(input);
-      if (op_of(graph_.node(maker)) == CoreOp::dequantize && is_alone && shape(input) == shape(group.output))
+      if (widens(graph_.node(maker)) && is_alone && shape(input) == shape(group.output))
         added.insert(maker);
     }
   }
