@@ -30,13 +30,15 @@ BINARY = ("Add", "Sub", "Mul", "Max")
 
 
 class RandomGraph:
-    """Values are f32 of shape [rows, columns]; any earlier value may be read again."""
+    """Values are f32 of shape [rows, columns]; any earlier value may be read again. Some are computed in fewer bits."""
 
-    KINDS = ("unary", "binary", "concat", "split", "product", "reduce", "top")  # methods that add a node
+    # Methods that add a node, or several.
+    KINDS = ("unary", "binary", "concat", "split", "product", "reduce", "top", "quantized", "dynamic", "half")
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
         self.nodes, self.values, self.constants = [], [], []
+        self.rounds = False  # whether numbers are rounded to fewer bits than those of f32
         self.inputs = [self.add_value(f"x{i}", self.shape()) for i in range(self.number(1, 3))]
         while len(self.nodes) < self.random.integers(*NODES):
             make = self.KINDS[self.random.integers(len(self.KINDS))]
@@ -115,6 +117,57 @@ class RandomGraph:
         )
         self.values.pop()
 
+    def link(self, op, name, *inputs, count=1):
+        """Adds a node whose outputs only the caller knows."""
+        outputs = [f"{name}_{op}{len(self.nodes)}_{i}" for i in range(count)]
+        self.nodes.append(helper.make_node(op, inputs, outputs, f"{name}_{len(self.nodes)}"))
+        self.rounds = True
+        return outputs if count > 1 else outputs[0]
+
+    def scale(self, shape=()):
+        return self.constant(self.random.uniform(0.01, 0.03, shape).astype(np.float32))
+
+    def integers(self, dtype, shape=()):
+        limits = np.iinfo(dtype)
+        return self.constant(self.random.integers(limits.min, limits.max + 1, shape).astype(dtype))
+
+    def quantized(self, name):
+        """A product between QuantizeLinear and DequantizeLinear: u8 or i8, per tensor or per channel."""
+        value, (rows, columns) = self.pick()
+        width, dtype = self.number(2, 9), self.random.choice([np.uint8, np.int8])
+        channels = (width,) if self.random.random() < 0.5 else ()
+        weight = self.constant(self.random.integers(-127, 128, (columns, width)).astype(np.int8))
+        of_weight = self.scale(channels), self.constant(np.zeros(channels, np.int8))
+        for operand in ("x", "y"):
+            grid = self.scale(), self.integers(dtype)
+            steps = self.link("QuantizeLinear", name, value, *grid)
+            value = self.link("DequantizeLinear", name, steps, *grid)
+            if operand == "x":
+                numbers = self.link("DequantizeLinear", name, weight, *of_weight)
+                value = self.link("MatMul", name, value, numbers)
+        self.add_value(value, (rows, width))
+
+    def dynamic(self, name):
+        value, (rows, columns) = self.pick()
+        width = self.number(2, 9)
+        steps, scale, zero = self.link("DynamicQuantizeLinear", name, value, count=3)
+        sums = self.link("MatMulInteger", name, steps, self.integers(np.int8, (columns, width)), zero)
+        numbers = self.link("Cast", name, sums)
+        self.nodes[-1].attribute.append(helper.make_attribute("to", TensorProto.FLOAT))
+        self.add("Mul", name, [numbers, self.link("Mul", name, scale, self.scale())], [(rows, width)])
+
+    def half(self, name):
+        """A product and a sum in f16 or bf16."""
+        value, (rows, columns) = self.pick()
+        dtype = int(self.random.choice([TensorProto.FLOAT16, TensorProto.BFLOAT16]))
+        width = self.number(2, 9)
+        operands = [value, self.weight((columns, width)), self.weight((width,))]
+        for i, operand in enumerate(operands):
+            operands[i] = self.link("Cast", name, operand)
+            self.nodes[-1].attribute.append(helper.make_attribute("to", dtype))
+        total = self.link("Add", name, self.link("MatMul", name, *operands[:2]), operands[2])
+        self.add("Cast", name, [total], [(rows, width)], to=TensorProto.FLOAT)
+
     def add_outputs(self):
         """Values that nothing reads, one value that others read, an input, and a constant."""
         read = {name for node in self.nodes for name in node.input}
@@ -138,20 +191,34 @@ class RandomGraph:
         return {name: self.random.uniform(-2, 2, shape).astype(np.float32) for name, shape in self.inputs}
 
 
+class GraphOfFloats(RandomGraph):
+    """OpenVINO's optimizer moves quantization through other operators, and is some steps off."""
+
+    KINDS = RandomGraph.KINDS[:-3]
+
+
 def random_pins(graph, path):
-    """About half of the nodes, each to a target that runs it."""
+    """About half of the nodes, each to a target that runs it. Those of constants are folded, and have no place."""
     refused = {node["name"]: " ".join(node["refusals"]) for node in intarsia.explain(path)["nodes"]}
     pins = {}
     for node in graph.nodes:
         target = str(graph.random.choice(TARGETS))
+        if node.name not in refused:
+            continue
         if graph.random.random() < 0.5 and target.split("@")[0] not in refused.get(node.name, ""):
             pins[node.name] = target
     return pins
 
 
 def assert_same(got, want, graph, seed):
+    """A number half-way between two steps is rounded to either, and what follows differs, too: few numbers do."""
     assert set(got) == set(want) == {name for name, _ in graph.outputs}
     for name, expected in want.items():
+        if graph.rounds:
+            errors = np.abs(got[name] - expected) / max(1, np.abs(expected).max())
+            assert errors.max() < 0.2, f"seed {seed}, {name}"
+            assert (errors < 0.01).mean() > 0.7, f"seed {seed}, {name}"
+            continue
         np.testing.assert_allclose(
             got[name],
             expected,
@@ -204,7 +271,7 @@ def test_memory_limits(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(GRAPHS // 4), ids=lambda seed: f"seed_{seed}")
 def test_in_openvino(seed, tmp_path):
     """What nothing computes (an Identity, a Split into parts that are outputs) its optimizer removes."""
-    graph = RandomGraph(seed)
+    graph = GraphOfFloats(seed)
     path = tmp_path / "model.onnx"
     onnx.save(graph.model(), path)
     want = intarsia.compile(path, backends=["reference"]).load().bind()
