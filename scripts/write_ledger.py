@@ -33,7 +33,7 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
 - `halide` is our compiler, `reference` our plain kernels, which also compute constants at compile time. A node that
   neither supports runs in the framework that the model came from.
 - Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel. Those that ONNX
-  Runtime's quantizers write (`QLinearAdd`, `QGemm`, `MatMulNBits`, ...) run in all backends ([precision](precision.md#quantized-models)).
+  Runtime's quantizers write (`QLinearAdd`, `QGemm`, ...) run in all backends, `MatMulNBits` in all but OpenVINO ([precision](precision.md#quantized-models)).
 
 """
 ROLES = {

@@ -17,7 +17,8 @@
 namespace intarsia::halide {
 namespace {
 
-/// Returns a graph of one node and what it reads; all outputs of the node are outputs of the graph.
+/// Returns a graph of one node and what it reads; all outputs of the node are outputs of the graph, but for
+/// those of a dequantized constant.
 Graph node_alone(const Graph& graph, NodeId id) {
   Graph alone;
   alone.opsets = graph.opsets;
@@ -35,10 +36,13 @@ Graph node_alone(const Graph& graph, NodeId id) {
     value = at->second;
   };
   for (ValueId& input : node.inputs) bring(input);
+  // Readers of a dequantized constant compute its numbers, which takes long where they are many.
+  const bool is_lazy =
+      node.op == "DequantizeLinear" && has_input(node, 0) && alone.value(node.inputs[0]).constant;
   for (ValueId& output : node.outputs) {
     if (output == no_value) continue;
     output = alone.add_value(graph.value(output).name, graph.value(output).type);
-    alone.outputs.push_back(output);
+    if (!is_lazy) alone.outputs.push_back(output);
   }
   alone.add_node(std::move(node));
   return alone;

@@ -18,6 +18,20 @@ Status check_scales(const ShapeContext& context, size_t input, bool allows_zero)
   return {};
 }
 
+/// Checks that there is a scale for each block along the axis.
+Status check_blocks(const ShapeContext& context, const SymbolicShape& x, const SymbolicShape& scales,
+                    int64_t block) {
+  if (block < 0) return fail("attribute block_size is {}", block);
+  const int64_t axis = TRY(normalize_axis(context.attributes().get_int("axis", 1), x.size()));
+  if (scales.size() != x.size())
+    return fail("scales of blocks have shape {}, x {}", print_shape(scales), print_shape(x));
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Dim want = static_cast<int64_t>(i) == axis ? ceil_div(x[i], block) : x[i];
+    TRY(require_same_dim(want, scales[i], "an axis of the scales of blocks"));
+  }
+  return {};
+}
+
 /// Checks that a scale per index of an axis has an axis, and that a zero point has a shape that fits.
 Status check_granularity(const ShapeContext& context, size_t scale, size_t zero_point) {
   const SymbolicShape *x = context.shape(0), *scales = context.shape(scale);
@@ -26,6 +40,8 @@ Status check_granularity(const ShapeContext& context, size_t scale, size_t zero_
   if (scales != nullptr && zeros != nullptr && count(*scales).is_number() && count(*zeros).is_number() &&
       count(*scales) != count(*zeros))
     return fail("scales have shape {}, zero points {}", print_shape(*scales), print_shape(*zeros));
+  const int64_t block = context.attributes().get_int("block_size", 0);
+  if (x != nullptr && scales != nullptr && block != 0) return check_blocks(context, *x, *scales, block);
   if (x == nullptr || scales == nullptr || scales->size() != 1 || (*scales)[0] == 1) return {};
   const int64_t axis = TRY(normalize_axis(context.attributes().get_int("axis", 1), x->size()));
   return require_same_dim((*x)[static_cast<size_t>(axis)], (*scales)[0], "the axis of the scales");

@@ -1,6 +1,7 @@
 // Operators that ONNX Runtime's quantizers and optimizers write, of the domain com.microsoft, as ONNX's
 // operators between dequantization and quantization.
 #include <algorithm>
+#include <cstring>
 
 #include "translate/rules.h"
 
@@ -113,54 +114,69 @@ Status product_with_dynamic_quantization(Translation& t) {
   return {};
 }
 
-/// Weights of a MatMulNBits: rows of the transposed matrix in blocks, each of which has its scale.
+/// Weights of a MatMulNBits: rows of the transposed matrix in blocks, each of which has its scale. Rows begin
+/// at a whole byte and, but for zero points, have whole blocks.
 struct BlockedWeights {
   int64_t rows = 0, depth = 0, bits = 4, block = 32;
   int64_t blocks() const { return (depth + block - 1) / block; }
   int64_t bytes_of_row(int64_t numbers) const { return (numbers * bits + 7) / 8; }
+  DType dtype() const { return bits == 4 ? DType::u4 : DType::u8; }
 };
 
-/// Returns number `i` of those packed from the lowest bits on.
-int unpacked(const uint8_t* bytes, int64_t i, int64_t bits) {
-  if (bits == 8) return bytes[i];
-  return bytes[i / 2] >> (i % 2 * 4) & 15;
+/// Returns rows of `size` integers, one after the other without gaps, of rows that take `row_bytes` bytes:
+/// the same memory if they have none.
+Tensor without_gaps(const Tensor& bytes, const BlockedWeights& w, int64_t size, int64_t row_bytes) {
+  if (size * w.bits == row_bytes * 8)
+    return Tensor(TensorView{bytes.data(), w.dtype(), {w.rows, size}}, bytes.owner());
+  Tensor made(w.dtype(), {w.rows, size});
+  const std::span<uint8_t> from = bytes.as<uint8_t>();
+  auto* to = static_cast<uint8_t*>(made.data());
+  for (int64_t row = 0; row < w.rows; ++row)
+    for (int64_t i = 0; i < size; ++i) {
+      const auto at = static_cast<size_t>(row * row_bytes * 8 / w.bits + i);
+      const auto number = static_cast<size_t>(row * size + i);
+      if (w.bits == 8)
+        to[number] = from[at];
+      else
+        to[number / 2] |= static_cast<uint8_t>((from[at / 2] >> (at % 2 * 4) & 15) << (number % 2 * 4));
+    }
+  return made;
 }
 
-/// Makes the weights [depth, rows] as f32.
-Result<Tensor> unpack(Translation& t, const BlockedWeights& w) {
+/// Adds the weights [rows, depth] as numbers that integers stand for.
+Result<ValueId> dequantized(Translation& t, const BlockedWeights& w) {
   const Tensor packed = TRY(t.constant(1)), scales = TRY(t.constant(2));
-  const int64_t of_block = w.bytes_of_row(w.block), of_zeros = w.bytes_of_row(w.blocks());
+  const int64_t row_bytes = w.blocks() * w.bytes_of_row(w.block), of_zeros = w.bytes_of_row(w.blocks());
   const bool has_zeros = t.has_input(3);
   const Tensor zeros = has_zeros ? TRY(t.constant(3)) : Tensor();
-  if (packed.dtype() != DType::u8 || scales.dtype() != DType::f32 ||
-      static_cast<int64_t>(packed.bytes()) != w.rows * w.blocks() * of_block ||
+  if (packed.dtype() != DType::u8 || scales.dtype() != t.dtype(0) ||
+      static_cast<int64_t>(packed.bytes()) != w.rows * row_bytes ||
       element_count(scales.shape()) != w.rows * w.blocks())
-    return fail("weights of {} bytes with {} scales", packed.bytes(), element_count(scales.shape()));
+    return fail("weights of {} bytes with {} scales of {}", packed.bytes(), element_count(scales.shape()),
+                dtype_name(scales.dtype()));
   if (has_zeros && (zeros.dtype() != DType::u8 || static_cast<int64_t>(zeros.bytes()) != w.rows * of_zeros))
     return fail("zero points of {}", print_type(t.type(3)));
-  Tensor weights(DType::f32, {w.depth, w.rows});
-  const auto* bytes = packed.as<uint8_t>().data();
-  for (int64_t row = 0; row < w.rows; ++row)
-    for (int64_t k = 0; k < w.depth; ++k) {
-      const int64_t block = k / w.block, at = row * w.blocks() + block;
-      const int zero = has_zeros ? unpacked(zeros.as<uint8_t>().data() + row * of_zeros, block, w.bits)
-                                 : 1 << (w.bits - 1);
-      const int number = unpacked(bytes + at * of_block, k % w.block, w.bits);
-      weights.as<float>()[static_cast<size_t>(k * w.rows + row)] =
-          static_cast<float>(number - zero) * scales.as<float>()[static_cast<size_t>(at)];
-    }
-  return weights;
+  Tensor zero_points(w.dtype(), {w.rows, w.blocks()});
+  std::memset(zero_points.data(), w.bits == 4 ? 0x88 : 0x80, zero_points.bytes());
+  if (has_zeros) zero_points = without_gaps(zeros, w, w.blocks(), of_zeros);
+  const Tensor by_block(TensorView{scales.data(), scales.dtype(), {w.rows, w.blocks()}}, scales.owner());
+  return t.make("DequantizeLinear",
+                {t.make_constant(without_gaps(packed, w, w.depth, row_bytes)), t.make_constant(by_block),
+                 t.make_constant(std::move(zero_points))},
+                {{"axis", int64_t{1}}, {"block_size", w.block}});
 }
 
 Status product_by_few_bits(Translation& t) {
   const BlockedWeights w{t.attributes().get_int("N", 0), t.attributes().get_int("K", 0),
                          t.attributes().get_int("bits", 4), t.attributes().get_int("block_size", 32)};
-  if (w.rows < 1 || w.depth < 1 || w.block < 16 || (w.bits != 4 && w.bits != 8) ||
-      w.rows > max_made_elements / w.depth * 16)
+  if (w.rows < 1 || w.depth < 1 || w.block < 16 || w.block % 2 != 0 || (w.bits != 4 && w.bits != 8) ||
+      w.block > max_made_elements || w.rows > max_made_elements / w.depth * 64)
     return fail("N={}, K={}, bits={}, block_size={}", w.rows, w.depth, w.bits, w.block);
   if (t.has_input(4)) return fail("its columns have another order");
-  if (t.dtype(0) != DType::f32) return fail("it multiplies {}", dtype_name(t.dtype(0)));
-  ValueId product = t.make("MatMul", {t.input(0), t.make_constant(TRY(unpack(t, w)))});
+  const DType dtype = t.dtype(0);
+  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+    return fail("it multiplies {}", dtype_name(dtype));
+  ValueId product = t.make("MatMul", {t.input(0), t.transpose(TRY(dequantized(t, w)), {1, 0})});
   if (t.has_input(5)) product = t.make("Add", {product, t.input(5)});
   t.give(0, product);
   return {};

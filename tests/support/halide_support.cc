@@ -133,6 +133,13 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
     case DType::u8:
       fill<uint8_t>(tensor, seed, number);
       break;
+    case DType::u4:
+    case DType::i4: {
+      std::mt19937_64 random(seed);
+      for (uint8_t& two : std::span(static_cast<uint8_t*>(tensor.data()), tensor.bytes()))
+        two = static_cast<uint8_t>(random());
+      break;
+    }
     default:
       fill<uint8_t>(tensor, seed, bit);
       break;
@@ -158,12 +165,12 @@ Result<Graph> make_graph(std::string_view text) {
       value.constant = random_tensor(value.type.dtype, *value.type.fixed_shape(), 1000 + index(id));
     else
       inputs.push_back(id);
-    if (value.name.starts_with("w_scale"))
-      for (float& element : value.constant->as<float>()) element = 0.01f + std::abs(element) / 200;
-    if (!value.name.starts_with("w_small")) continue;
+    const bool is_scale = value.name.starts_with("w_scale");
+    if (!is_scale && !value.name.starts_with("w_small")) continue;
     const bool is_half = halide::is_half_float(value.type.dtype);
     if (is_half) value.constant = widened(value.constant->view());
-    for (float& element : value.constant->as<float>()) element /= 16;
+    for (float& element : value.constant->as<float>())
+      element = is_scale ? 0.01f + std::abs(element) / 200 : element / 16;
     if (is_half) value.constant = narrowed(*value.constant, value.type.dtype);
   }
   graph.inputs = inputs;

@@ -18,7 +18,7 @@ namespace intarsia::test {
 /// and from 0.01 to 0.02 for "w_scale".
 Result<Graph> make_graph(std::string_view text);
 
-/// Returns seeded random numbers: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
+/// Returns seeded random numbers: floats in [-2, 2], integers in [0, 3] or of 4 bits, bool 0 and 1.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
 /// Returns random tensors for the inputs of a graph, whose sizes are numbers.

@@ -29,6 +29,7 @@ class ContractionBuilder {
     const Halide::Type type = b_.type(node_.outputs[0]);
     const Expr zero = Halide::Internal::make_zero(type);
     RDom r(reduction_domain(), "r");
+    if (parts_.has_integers()) choose_dequantization(index, r);
     acc(index) = parts_.on_amx ? Halide::undef(type) : zero;
     if (parts_.slices.slices == 1)
       acc(index) += product(r);
@@ -60,6 +61,8 @@ class ContractionBuilder {
       p.batch_extents.assign(out_sizes_.begin(), out_sizes_.end() - 2);
       p.pixel_extents = {out_sizes_[rank - 2]};
       depth_ = b_.sizes(node_.inputs[0]).back();
+      p.integers = attributes_of<MatMulAttributes>(node_);
+      if (p.has_integers()) depth_ = ceil_div(depth_, p.integers.block) * p.integers.block;
       if (p.dot > 1) depth_ = ceil_div(depth_, depth_unit()) * depth_unit();
     }
     const bool rounds = b_.kernel().contraction().schedule.rounds_to_bf16;
@@ -74,13 +77,13 @@ class ContractionBuilder {
     p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
     for (int64_t taps : kernel_) p.taps *= taps;
-    if (p.lanes_apart) p.slices = choose_slices();
+    if (p.lanes_apart && !p.has_integers()) p.slices = choose_slices();
     p.name_vars();
   }
 
   /// Chooses the form in which the reduction reads the input: floats of 16 bits widened once, not at each
   /// step; for dot products f32 rounded to bf16, integers of 16 bits where those of 8 have no instruction,
-  /// and zeros up to a whole number of dot products.
+  /// and zeros up to a whole number of dot products, or of blocks.
   void choose_stage() {
     const Halide::Type type = b_.type(node_.inputs[0]);
     if (b_.kernel().contraction().schedule.rounds_to_bf16)
@@ -88,6 +91,11 @@ class ContractionBuilder {
     const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
+    if (parts_.has_integers()) {
+      stage_as_ = StageAs{b_.type(node_.outputs[0])};
+      const Dim& depth = b_.sizes(node_.inputs[0]).back();
+      if (!(depth == depth_)) stage_as_->channels = depth.number();
+    }
     if (!has_dots() || (!type.is_uint() && !parts_.on_amx)) return;
     const int64_t depth = depth_of_input();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
@@ -153,6 +161,11 @@ class ContractionBuilder {
   Halide::Region reduction_domain() const {
     const int64_t slices = parts_.slices.slices;
     Halide::Region region;
+    if (const MatMulAttributes& integers = parts_.integers; integers.block > 0) {
+      return {{0, as_int(integers.in_word())},
+              {0, as_int(integers.block / integers.in_word())},
+              {0, as_int(depth_.number() / integers.block)}};
+    }
     if (has_dots()) region.push_back({0, as_int(parts_.dot)});
     if (parts_.on_amx) region.push_back({0, amx_tile});
     const bool in_parts = slices > 1 || has_dots();
@@ -181,6 +194,8 @@ class ContractionBuilder {
 
   /// Returns the input channel, within the group of channels, of a step of the reduction.
   Expr depth_at(const RDom& r) const {
+    if (parts_.has_integers())
+      return r[2] * as_int(parts_.integers.block) + r[1] * as_int(parts_.integers.in_word()) + r[0];
     if (has_dots()) return dot_at(r) * as_int(parts_.dot) + r[0];
     if (parts_.slices.slices == 1) return r[0];
     return parts_.slice * as_int(depth_.number() / parts_.slices.slices) + r[0];
@@ -191,6 +206,8 @@ class ContractionBuilder {
   }
 
   Expr weight(const RDom& r) {
+    if (parts_.unpack.defined()) return unpacked(r);
+    if (parts_.has_integers()) return dequantized(steps_of(r));
     const Operand& from = b_.operand(node_.inputs[1]);
     if (b_.kernel().contraction().packing.panel > 0) {
       const bool in_one = parts_.lanes_apart;
@@ -203,6 +220,69 @@ class ContractionBuilder {
     }
     if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
+  }
+
+  /// Returns the steps of the reduction over integers: within a word, words of a block, blocks.
+  static Exprs steps_of(const RDom& r) { return {r[0], r[1], r[2]}; }
+
+  /// Chooses where integers become numbers: where tiles of few rows read them; for more rows once, in a panel
+  /// that all tiles of a block read. With an open number of rows, sums are computed in both ways.
+  void choose_dequantization(const std::vector<Var>& index, const RDom& r) {
+    const Dim& rows = parts_.pixel_extents.back();
+    const int64_t most = rows.is_number() ? rows.number() : parts_.tile.pixels;
+    if (b_.mapping() != Mapping::loops || most <= few_rows) return;
+    if (!rows.is_number()) {
+      parts_.even_tiles.emplace(b_.size(rows), parts_.tile.pixels);
+      Func few("few");
+      few(index) = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
+      few(index) += product(r);
+      parts_.few = few;
+    }
+    const std::vector<Var> step{Var("of_word"), Var("word"), Var("part")};
+    std::vector<Var> place{parts_.ci, step[0], step[1], step[2]};
+    if (parts_.has_panels()) place.push_back(parts_.co);
+    Func unpack("unpack");
+    unpack(place) = dequantized(to_exprs(step));
+    parts_.unpack = unpack;
+    parts_.unpack_step = step[0];
+  }
+
+  /// Reads the numbers of a panel.
+  Expr unpacked(const RDom& r) const {
+    Exprs at{parts_.ci, r[0], r[1], r[2]};
+    if (parts_.has_panels()) at.emplace_back(parts_.co);
+    return parts_.unpack(at);
+  }
+
+  /// Returns how far above the lowest bit dequantized() leaves an integer of a word, as it shifts only the
+  /// upper half: its number has as many factors of 2 too many, which the copy of the other factor has too
+  /// few.
+  Expr places_above(const Expr& depth) const {
+    const int bits = as_int(parts_.integers.bits);
+    return depth % (16 / bits) * bits;
+  }
+
+  /// Returns the number that an integer stands for, times 2^places_above(). An integer of less than 23 bits
+  /// is the difference of 2^23 and the f32 whose mantissa has its bits, and a zero point is, too.
+  Expr dequantized(const Exprs& step) {
+    const auto& [block, bits] = parts_.integers;
+    const bool in_one = parts_.lanes_apart;
+    const Expr word = b_.operand(node_.inputs[1])
+                          .at({0, in_one ? Expr(0) : panel(), step[2] * as_int(block * bits / 32) + step[1],
+                               in_one ? channel() : Expr(parts_.ci)});
+    const auto of_block = [&](size_t input) {
+      const SymbolicShape& sizes = b_.sizes(node_.inputs[input]);
+      return b_.operand(node_.inputs[input])
+          .at({sizes[0] == 1 ? Expr(0) : step[2], sizes[1] == 1 ? Expr(0) : channel()});
+    };
+    const auto number = [](const Expr& mantissa) {
+      return Halide::reinterpret<float>(mantissa | Expr(0x4b000000U));
+    };
+    const Expr places = Halide::cast<uint32_t>(places_above(step[0]));
+    const Expr half = word >> Halide::cast<uint32_t>(step[0] / as_int(16 / bits) * 16);
+    const Expr mask = Expr(static_cast<uint32_t>((1 << bits) - 1)) << places;
+    return (number(half & mask) - number(Halide::cast<uint32_t>(of_block(3)) << places)) *
+           convert(Halide::Float(32), of_block(2));
   }
 
   /// Reads weights that are computed at run time, without a copy.
@@ -319,6 +399,15 @@ class ContractionBuilder {
 
   /// Copies rows of the first matrix, and reads the copy.
   Expr staged_rows(const RDom& r) {
+    if (!parts_.stage.defined()) stage_rows();
+    Exprs use = to_exprs(parts_.stage_vars);
+    const auto [depth, block] = staged_depth_at(r);
+    use[0] = depth;
+    if (block) use.back() = *block;
+    return parts_.stage(use);
+  }
+
+  void stage_rows() {
     Func stage("stage");
     const Var k("c");
     std::vector<Var> index{k, parts_.pixels[0]};
@@ -326,14 +415,11 @@ class ContractionBuilder {
     const Expr channel = stage_as_->add_block(index);
     Expr row = parts_.pixels[0];
     if (parts_.fills_up_rows()) row = Halide::min(Halide::likely(row), b_.size(parts_.pixel_extents[0]) - 1);
-    stage(index) = stage_as_->element(matrix_element(0, {row, stage_as_->channel(channel)}), channel);
+    Expr element = stage_as_->element(matrix_element(0, {row, stage_as_->channel(channel)}), channel);
+    if (parts_.has_integers()) element *= Halide::reinterpret<float>((127 - places_above(channel)) << 23);
+    stage(index) = element;
     parts_.stage = stage;
     parts_.stage_vars = index;
-    Exprs use = to_exprs(index);
-    const auto [depth, block] = staged_depth_at(r);
-    use[0] = depth;
-    if (block) use.back() = *block;
-    return stage(use);
   }
 
   /// Returns the index of element (batch, channel, pixels) in the logical output.
@@ -359,7 +445,9 @@ class ContractionBuilder {
     if (p.group > 1) channel = p.g * b_.size(p.channels) + channel;
     Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
     p.out = Func("out");
-    p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, p.acc(from)));
+    Expr sum = p.acc(from);
+    if (p.few.defined()) sum = Halide::select(p.even_tiles->tile > as_int(few_rows), sum, p.few(from));
+    p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, sum));
     schedule_contraction(b_, p);
     BuiltKernel built = b_.finish(p.out, seen_argument());
     if (p.even_tiles) built.leave(*p.even_tiles);

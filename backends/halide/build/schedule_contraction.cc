@@ -37,7 +37,7 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
   const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;
-  if (p.lanes_apart && depth % steps_at_once == 0) {
+  if (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0) {
     const RVar steps("steps"), step("step");
     acc.update().split(p.reduction[0], steps, step, steps_at_once);
     order[2] = step;
@@ -52,6 +52,7 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   }
   vectorize_lanes(acc.update(), p);
   acc.update().unroll(x);
+  if (p.has_integers()) acc.update().unroll(p.reduction[0]);
 }
 
 void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int64_t channels) {
@@ -142,6 +143,11 @@ class ContractionLoops {
       schedule_open_pictures();
     p_.acc.compute_at(p_.out, xo_);
     schedule_accumulators(p_, p_.acc);
+    if (p_.few.defined()) {
+      p_.few.compute_at(p_.out, xo_);
+      schedule_accumulators(p_, p_.few);
+    }
+    if (p_.unpack.defined()) schedule_unpack();
     if (p_.pack.defined()) {
       schedule_pack({p_.pack, p_.ci, p_.pack_index, floor_div(p_.depth, p_.dot), as_int(p_.tile.lanes),
                      p_.pack_reads_along_depth});
@@ -156,6 +162,12 @@ class ContractionLoops {
   }
 
  private:
+  /// Schedules the numbers of a panel, which all tiles of a block of rows read.
+  void schedule_unpack() {
+    p_.unpack.compute_at(p_.out, p_.co).bound_extent(p_.ci, as_int(p_.tile.panel)).unroll(p_.unpack_step);
+    vectorize_lanes(p_.unpack, p_);
+  }
+
   /// Schedules blocks of whole tiles, of which the last computes rows that nobody needs.
   void schedule_filled_rows() {
     const int64_t t = p_.tile.pixels;
@@ -183,11 +195,18 @@ class ContractionLoops {
 
   /// Schedules tiles of each size, of which a call uses one; with several threads, those of many rows apart.
   void schedule_even_rows(const Expr& rows) {
-    const EvenTiles& even = p_.even_tiles.emplace(rows, p_.tile.pixels);
+    if (!p_.even_tiles) p_.even_tiles.emplace(rows, p_.tile.pixels);
+    const EvenTiles& even = *p_.even_tiles;
     const int threads = worth_threads(p_) ? threads_of_rows_ : 1;
     even.for_each(p_.out, x_, [&](Halide::Stage out, int64_t t) {
       if (threads > 1 && even.may_be_many(t))
         schedule_even_tiles(out.specialize(even.count >= as_int(2 * threads * t)), t, threads);
+      if (p_.few.defined() && t == 1) {
+        // Each variant must know its tile, by which one of the sums is chosen.
+        schedule_even_tiles(p_.out.specialize(even.tile == 1), t, 1);
+        p_.out.specialize_fail("a tile has 1 row or more");
+        return;
+      }
       schedule_even_tiles(out, t, 1);
     });
   }

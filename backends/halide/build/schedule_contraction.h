@@ -32,14 +32,21 @@ struct ContractionParts {
   Func pad;                     // copy that the stage is made of, if any
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
-  RDom reduction;       // with dot products, neighbors along the depth first, apart from the rest of it
-  int64_t dot = 1;      // neighbors along the depth whose products one instruction sums
-  bool on_amx = false;  // sums are in tile registers (amx_products.h)
+  RDom reduction;   // with dot products, neighbors along the depth first, apart from the rest of it
+  int64_t dot = 1;  // neighbors along the depth whose products one instruction sums
+  // Where the second matrix has integers, the reduction has those of a word, the words of a block and the
+  // blocks apart, and `unpack`, if it is defined, has the numbers of a panel. With an open number of rows,
+  // tiles of few have the sums `few`, which read the integers.
+  MatMulAttributes integers;
+  Func unpack, few;
+  Var unpack_step{"of_word"};
+  bool on_amx = false;                  // sums are in tile registers (amx_products.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels
 
   void name_vars();
+  bool has_integers() const { return integers.block > 0; }
   /// Checks whether acc has an argument for the panel: where panels do not divide the channels, its lane
   /// counts all channels, unless their number is open. Then panels are filled up.
   bool has_panels() const { return tile.exact || !channels.is_number(); }

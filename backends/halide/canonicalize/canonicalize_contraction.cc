@@ -93,7 +93,7 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
   out.push_back(left[left.size() - 2]);
   out.push_back(right.back());
   const DType sums = r.dtype(a) == DType::u8 ? DType::i32 : compute_dtype(r.dtype(a));
-  return r.emit(CoreOp::matmul, {a, b}, sums, out);
+  return r.emit(CoreOp::matmul, {a, b}, sums, out, MatMulAttributes{});
 }
 
 /// Makes one matrix of a batch of open size that is multiplied by the same matrix, which a kernel then reads
@@ -270,6 +270,17 @@ Result<ValueId> matrix_product(Rewriter& r, ValueId a, ValueId b, SymbolicShape 
   if (!provably_equal(r.sizes(a).back(), r.sizes(b)[r.sizes(b).size() - 2]))
     return fail("MatMul of {} by {}", print_shape(r.sizes(a)), print_shape(r.sizes(b)));
   return r.reshape(product(r, join_rows(r, a, b), b), out);
+}
+
+Result<ValueId> matrix_product(Rewriter& r, ValueId a, std::vector<ValueId> matrix, int64_t columns,
+                               const MatMulAttributes& attributes, SymbolicShape out) {
+  if (r.rank(a) < 1) return fail("MatMul of a scalar");
+  const SymbolicShape sizes = r.sizes(a);
+  const Dim rows = product_of_dims(sizes, 0, sizes.size() - 1);
+  matrix.insert(matrix.begin(), r.reshape(a, {rows, sizes.back()}));
+  return r.reshape(r.emit(CoreOp::matmul, std::move(matrix), compute_dtype(r.dtype(a)),
+                          SymbolicShape{rows, columns}, attributes),
+                   std::move(out));
 }
 
 }  // namespace intarsia::halide

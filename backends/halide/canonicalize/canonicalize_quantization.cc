@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/few_bits.h"
 #include "backends/halide/canonicalize/integer_product.h"
 #include "backends/halide/canonicalize/quantized_constants.h"
 
@@ -47,6 +48,7 @@ int64_t axis_of(const Rewriter& r, int64_t rank) {
 
 /// Leaves numbers of one scale to their readers; others, and those of 16 and 32 bits, are computed here.
 Status dequantize_linear(Rewriter& r) {
+  if (TRY(dequantize_few_bits(r))) return {};
   const ValueId x = r.stored_in(0), scale = r.stored_in(1);
   const DType dtype = r.dtype(x);
   const bool is_taken = is_8_bits(dtype) || dtype == DType::i16 || dtype == DType::u16 || dtype == DType::i32;

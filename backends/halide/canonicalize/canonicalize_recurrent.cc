@@ -139,8 +139,8 @@ class Recurrent {
     const int64_t columns = l.directions * l.columns();
     const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
     const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(r_, in_w)));
-    ValueId x =
-        r_.emit(CoreOp::matmul, {rows, weights}, DType::f32, SymbolicShape{l.steps * l.batch, columns});
+    ValueId x = r_.emit(CoreOp::matmul, {rows, weights}, DType::f32,
+                        SymbolicShape{l.steps * l.batch, columns}, MatMulAttributes{});
     if (r_.has_input(in_bias))
       x = r_.emit_elementwise(CoreOp::add, {x, r_.add_constant(arrange_input_bias(l, numbers(r_, in_bias)))});
     if (l.batch_first) return r_.transpose(r_.reshape(x, {l.batch, l.steps, columns}), {1, 0, 2});

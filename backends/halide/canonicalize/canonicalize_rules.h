@@ -48,6 +48,11 @@ Result<ConvAttributes> conv_attributes(Rewriter& rewriter, const SymbolicShape& 
 /// dtype is that of the sums.
 Result<ValueId> matrix_product(Rewriter& rewriter, ValueId a, ValueId b, SymbolicShape out);
 
+/// Emits the product of vectors in the last axis by a matrix of `columns` columns, given by the inputs and
+/// attributes of a core MatMul after its first.
+Result<ValueId> matrix_product(Rewriter& rewriter, ValueId a, std::vector<ValueId> matrix, int64_t columns,
+                               const MatMulAttributes& attributes, SymbolicShape out);
+
 /// Returns the view of a matrix whose last two axes are swapped.
 ValueId swap_last(Rewriter& rewriter, ValueId matrix);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/halide/core/half_floats.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -25,6 +27,22 @@ class Broadcast {
   Shape strides_;
 };
 
+bool is_signed(DType dtype) { return dtype == DType::i8 || dtype == DType::i4; }
+
+float read_number(const Tensor& floats, int64_t i) {
+  const auto at = static_cast<size_t>(i);
+  return floats.dtype() == DType::f32 ? floats.as<float>()[at]
+                                      : read_half_float(floats.dtype(), floats.as<uint16_t>()[at]);
+}
+
+void write_number(Tensor& floats, int64_t i, float number) {
+  const auto at = static_cast<size_t>(i);
+  if (floats.dtype() == DType::f32)
+    floats.as<float>()[at] = number;
+  else
+    floats.as<uint16_t>()[at] = round_half_float(floats.dtype(), number);
+}
+
 }  // namespace
 
 Tensor with_other_sign(const Tensor& integers, DType dtype) {
@@ -43,6 +61,41 @@ Tensor dequantize(const Tensor& integers, const Tensor& scale, const Tensor& zer
   const auto scales = scale.as<float>(), to = numbers.as<float>();
   for (size_t i = 0; i < from.size(); ++i)
     to[i] = static_cast<float>(int{from[i]} - int{zeros[at(i)]}) * scales[at(i)];
+  return numbers;
+}
+
+Tensor as_bytes(const Tensor& integers) {
+  if (dtype_bits(integers.dtype()) == 8) return with_other_sign(integers, DType::u8);
+  Tensor bytes(DType::u8, integers.shape());
+  const auto* from = static_cast<const uint8_t*>(integers.data());
+  const int flipped = integers.dtype() == DType::i4 ? 8 : 0;
+  const std::span<uint8_t> to = bytes.as<uint8_t>();
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i] = static_cast<uint8_t>((from[i / 2] >> (i % 2 * 4) & 15) ^ flipped);
+  return bytes;
+}
+
+Tensor dequantize_blocks(const Tensor& integers, const Tensor& scale, const Tensor* zero, int64_t axis,
+                         int64_t block) {
+  const Tensor bytes = as_bytes(integers);
+  const int offset = is_signed(integers.dtype()) ? 1 << (dtype_bits(integers.dtype()) - 1) : 0;
+  const Tensor zeros = zero != nullptr ? as_bytes(*zero) : Tensor();
+  const bool is_one = element_count(scale.shape()) == 1;
+  const Shape& shape = integers.shape();
+  const int64_t size = is_one ? 1 : shape[static_cast<size_t>(axis)];
+  const int64_t inner =
+      is_one ? 1 : element_count(Shape(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, shape.end()));
+  const int64_t blocks = block == 0 ? size : (size + block - 1) / block;
+  const std::span<uint8_t> all = bytes.as<uint8_t>(), all_zeros = zeros.as<uint8_t>();
+  Tensor numbers(scale.dtype(), shape);
+  for (int64_t i = 0; i < std::ssize(all); ++i) {
+    const int64_t k = i / inner % size;
+    const int64_t at = is_one       ? 0
+                       : block == 0 ? k
+                                    : (i / inner / size * blocks + k / block) * inner + i % inner;
+    const int from = zero == nullptr ? offset : all_zeros[static_cast<size_t>(at)];
+    write_number(numbers, i, static_cast<float>(all[static_cast<size_t>(i)] - from) * read_number(scale, at));
+  }
   return numbers;
 }
 

@@ -1,4 +1,4 @@
-// Numbers of quantized constants: integers of 8 bits that stand for scale * (integer - zero).
+// Numbers of quantized constants: integers of 4 or 8 bits that stand for scale * (integer - zero).
 #pragma once
 
 #include <vector>
@@ -13,6 +13,14 @@ Tensor with_other_sign(const Tensor& integers, DType dtype);
 /// Returns the numbers that integers of u8 stand for. Scales and zeros broadcast to the integers' shape; both
 /// have the same shape.
 Tensor dequantize(const Tensor& integers, const Tensor& scale, const Tensor& zero);
+
+/// Returns the numbers, of the scale's type, that integers of 4 or 8 bits stand for: with one scale for all,
+/// for each index of an axis, or for each block of indices. A null zero is 0.
+Tensor dequantize_blocks(const Tensor& integers, const Tensor& scale, const Tensor* zero, int64_t axis,
+                         int64_t block);
+
+/// Returns integers of 4 or 8 bits, one in a byte. Signed ones have as much added that the least is 0.
+Tensor as_bytes(const Tensor& integers);
 
 /// Returns integers of 8 bits with their axes in another order.
 Tensor permuted(const Tensor& integers, const std::vector<int64_t>& perm);

@@ -7,8 +7,10 @@
 #include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/few_bits.h"
 #include "backends/halide/canonicalize/integer_product.h"
 #include "backends/halide/canonicalize/quantized_constants.h"
+#include "backends/halide/core/half_floats.h"
 
 namespace intarsia::halide {
 namespace {
@@ -57,7 +59,7 @@ std::optional<QuantizedConstant> quantized_constant(Rewriter& r, size_t i) {
   if (!r.has_input(i)) return std::nullopt;
   if (const QuantizedValue* value = r.quantized_in(i)) {
     const Tensor* integers = r.constant(value->integers);
-    if (integers == nullptr) return std::nullopt;
+    if (integers == nullptr || value->has_few_bits) return std::nullopt;
     return QuantizedConstant{*integers, *r.constant(value->scale), *r.constant(value->zero), value->axis};
   }
   const Value& source = r.source(i);
@@ -67,7 +69,7 @@ std::optional<QuantizedConstant> quantized_constant(Rewriter& r, size_t i) {
 /// Returns numbers of one scale that integers stand for; null for others.
 const QuantizedValue* quantized_activations(Rewriter& r, size_t i) {
   const QuantizedValue* value = r.has_input(i) ? r.quantized_in(i) : nullptr;
-  return value != nullptr && has_one(r.constant(value->scale)) ? value : nullptr;
+  return value != nullptr && !value->has_few_bits && has_one(r.constant(value->scale)) ? value : nullptr;
 }
 
 /// Emits a product of quantized numbers by quantized constants; nullopt if it is none of integers.
@@ -140,11 +142,16 @@ Result<bool> product_of_integers(Rewriter& r) {
   const float alpha = is_gemm ? r.attributes().get_float("alpha", 1) : 1;
   std::optional<ValueId> out = TRY(quantized_product(r, false, swaps, alpha));
   if (!out && !is_gemm) out = TRY(product_of_computed(r));
+  if (!out) {
+    out = TRY(product_by_few_bits(r, swaps));
+    if (out && alpha != 1) out = r.emit_elementwise(CoreOp::mul, {*out, r.add_scalar(alpha, r.dtype(*out))});
+  }
   if (!out) return false;
   const float beta = is_gemm ? r.attributes().get_float("beta", 1) : 0;
   if (is_gemm && r.has_input(2) && beta != 0) {
     r.dequantize_input(2);
-    ValueId c = r.in(2);
+    ValueId c = r.stored_in(2);
+    if (is_half_float(r.dtype(c))) c = r.emit(CoreOp::cast, {c}, DType::f32, r.sizes(c));
     TRY(r.require_broadcast(c, r.sizes(*out)));
     if (beta != 1) c = r.emit_elementwise(CoreOp::mul, {c, r.add_scalar(beta, r.dtype(c))});
     out = r.emit_elementwise(CoreOp::add, {*out, c});
@@ -192,6 +199,14 @@ bool are_alike(Rewriter& r) {
 
 /// Transposes constants, whose scales may be for each index of an axis.
 bool transpose_constants(Rewriter& r) {
+  if (const QuantizedValue* value = r.quantized_in(0); value != nullptr && value->has_few_bits) {
+    const bool swaps =
+        r.rank(value->integers) == 2 && r.attributes().get_ints("perm", {1, 0}) == std::vector<int64_t>{1, 0};
+    QuantizedValue swapped = *value;
+    swapped.is_swapped = !swapped.is_swapped;
+    if (swaps) r.set_quantized(0, swapped);
+    return swaps;
+  }
   const std::optional<QuantizedConstant> constant = quantized_constant(r, 0);
   if (!constant || r.quantized_in(0) == nullptr) return false;
   QuantizedValue made = *r.quantized_in(0);

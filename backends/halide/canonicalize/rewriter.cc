@@ -72,6 +72,12 @@ ValueId Rewriter::as_signed(ValueId integers) {
 }
 
 ValueId Rewriter::dequantized(const QuantizedValue& value) {
+  if (value.has_few_bits) {
+    const Tensor* zero = value.zero == no_value ? nullptr : constant(value.zero);
+    const ValueId numbers = add_constant(
+        dequantize_blocks(*constant(value.integers), *constant(value.scale), zero, value.axis, value.block));
+    return value.is_swapped ? transpose(numbers, {1, 0}) : numbers;
+  }
   const auto aligned = [&](ValueId constant) {
     SymbolicShape shape = sizes(constant);
     if (element_count(this->constant(constant)->shape()) == 1) shape.clear();

@@ -18,12 +18,17 @@ enum class Numbers { moved, computed, prepared };
 
 class Rewriter;
 
-/// Integers of 8 bits that stand for numbers: scale * (integer - zero).
+/// Integers of 8 bits, or constants of 4 bits, that stand for numbers: scale * (integer - zero).
 struct QuantizedValue {
   ValueId integers = no_value;  // u8
   ValueId scale = no_value;     // constant of f32 with one element, or one for each index of the axis
   ValueId zero = no_value;      // constant of u8 with as many elements
   int64_t axis = 0;
+  /// Whether they are constants of the model's types, of 4 bits, in blocks or with scales of 16 bits:
+  /// products by them are those of numbers. The zero point may be omitted.
+  bool has_few_bits = false;
+  int64_t block = 0;  // neighbors along the axis that have one scale; 0 if a scale is for an index, or all
+  bool is_swapped = false;  // whether the two axes of a matrix change places
 };
 
 /// Rule of a node; null if it has none.

@@ -187,7 +187,7 @@ CoreAttributes default_attributes(CoreOp op) {
     case Form::concat:
       return default_attributes_of_movement(op);
     case Form::contraction:
-      return op == CoreOp::conv ? CoreAttributes(ConvAttributes{}) : NoAttributes{};
+      return op == CoreOp::conv ? CoreAttributes(ConvAttributes{}) : MatMulAttributes{};
     case Form::window:
       return default_attributes_of_window(op);
     case Form::reduction:

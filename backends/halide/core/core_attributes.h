@@ -149,6 +149,27 @@ struct ConvAttributes {
   bool operator==(const ConvAttributes&) const = default;
 };
 
+/// Parameters of MatMul. With blocks the second matrix has integers, and the numbers that they stand for are
+/// scale * (integer - zero): inputs are (x, integers, scales, zeros), where scales and zeros, of u8, have a
+/// row for each block along the depth and a column for each column; an axis of 1 is for all. Each u32 of the
+/// second matrix has neighbors along the depth, the first in the lowest bits.
+struct MatMulAttributes {
+  int64_t block = 0;  // neighbors along the depth that have one scale; 0 without integers
+  int64_t bits = 8;   // bits of an integer: 4 or 8
+  static void fields(auto& a, auto&& field) {
+    field("block", a.block, 0);
+    field("bits", a.bits, 8);
+  }
+  bool operator==(const MatMulAttributes&) const = default;
+
+  /// Returns the integers of a u32.
+  int64_t in_word() const { return 32 / bits; }
+  /// Returns the rows of the second matrix that have all of the blocks of a depth.
+  int64_t rows_of(int64_t depth) const {
+    return block == 0 ? depth : (depth + block - 1) / block * block / in_word();
+  }
+};
+
 /// Parameters of MaxPool and AveragePool; `pads` as of a Conv.
 struct PoolAttributes {
   std::vector<int64_t> kernel, strides, dilations;
@@ -297,7 +318,7 @@ struct ShrinkAttributes {
 using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
                  ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, TriluAttributes,
-                 ReverseSequenceAttributes, ConvAttributes, PoolAttributes, LrnAttributes,
+                 ReverseSequenceAttributes, ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes,
                  ReductionAttributes, ArgAttributes, CumSumAttributes, RecurrenceAttributes, ModAttributes,
                  BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes,
                  HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;

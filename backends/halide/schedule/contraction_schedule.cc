@@ -16,6 +16,22 @@ using Algorithm = ContractionSchedule::Algorithm;
 /// Bytes of weights that a core gets from memory in the time of one vector operation.
 constexpr double memory_bytes_per_cycle = 4;
 
+/// Cycles in which a vector of integers becomes numbers.
+constexpr double dequantize_cycles = 4;
+
+bool has_integers(const Node& anchor) {
+  return op_of(anchor) == CoreOp::matmul && attributes_of<MatMulAttributes>(anchor).block > 0;
+}
+
+/// Removes tiles whose panels overlap, unless all do: integers of one row or a few are read from memory in
+/// the time of a run, and only panels are contiguous.
+void prefer_panels(std::vector<ContractionTile>& tiles) {
+  const int64_t lanes = tiles[0].lanes;
+  const auto is_whole = [&](const ContractionTile& tile) { return tile.exact && tile.lanes >= lanes; };
+  if (std::ranges::any_of(tiles, is_whole))
+    std::erase_if(tiles, [&](const ContractionTile& tile) { return !tile.exact; });
+}
+
 double direct_cycles(const ContractionSizes& s, const ContractionTile& tile) {
   const double taps = static_cast<double>(element_count(s.kernel)),
                pixels = static_cast<double>(element_count(s.pixels));
@@ -139,9 +155,11 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
                                                        const ScheduleSpace& space) {
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const auto bytes_of = [&](ValueId value) { return dtype_bits(body.value(value).type.dtype) / 8; };
-  const PixelRow row = pixel_row(sizes, bytes_of(anchor.inputs[0]), isa, space.threads);
-  const std::vector<ContractionTile> tiles =
+  PixelRow row = pixel_row(sizes, bytes_of(anchor.inputs[0]), isa, space.threads);
+  if (has_integers(anchor) && row.width <= few_rows) row.weight_cycles = dequantize_cycles;
+  std::vector<ContractionTile> tiles =
       rank_contraction_tiles(isa, bytes_of(anchor.outputs[0]), sizes.channels, row);
+  if (has_integers(anchor)) prefer_panels(tiles);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
     return depthwise_schedules(anchor, bytes_of(anchor.inputs[0]) < bytes_of(anchor.outputs[0]), tiles[0],

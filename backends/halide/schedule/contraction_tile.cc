@@ -28,7 +28,7 @@ std::string print_tile(const ContractionTile& tile) {
 double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
                                int64_t channels, const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
-  double step = std::max(t * v, 8.0) + 0.5 * v + 0.1 * t;
+  double step = std::max(t * v, 8.0) + row.weight_cycles * v + 0.1 * t;
   auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) *
                 static_cast<double>(row.tiles(tile.pixels));
   double half_vectors = static_cast<double>(isa.lanes(element_bytes)) / static_cast<double>(tile.lanes);

@@ -18,8 +18,10 @@ struct ContractionTile {
   bool operator==(const ContractionTile&) const = default;
 };
 
-/// Prints pixels, panel and lanes: "14 x 16 of 16", after the rows, if there are several: "2 x 16 x 32 of
-/// 16".
+/// Rows of tiles that dequantize a second matrix of integers where they read it.
+inline constexpr int64_t few_rows = 4;
+
+/// Prints pixels, panel and lanes: "14 x 16 of 16"; several rows come first: "2 x 16 x 32 of 16".
 std::string print_tile(const ContractionTile& tile);
 
 /// Rows, or tiles of a row, in blocks of equal size; the last block starts earlier where the size does not
@@ -40,6 +42,7 @@ struct PixelRow {
   int64_t pixel_bytes = 0;  // input bytes of a pixel
   int64_t block_bytes = 0;  // limit of a block's input
   int threads = 1;
+  double weight_cycles = 0.5;  // cycles that a vector of weights takes before it is multiplied
   // Only used where groups run side by side:
   int64_t rows = 1;   // such rows, over all other axes
   int64_t depth = 1;  // input channels of a group of the convolution, without taps

@@ -64,6 +64,12 @@ uint64_t count_bytes(const Kernel& kernel) {
   return bytes;
 }
 
+/// Returns the bits of the integers in the second matrix of a product; 0 if it has none.
+int64_t bits_of_weights(const Node& product) {
+  const MatMulAttributes attributes = attributes_of<MatMulAttributes>(product);
+  return attributes.block == 0 ? 0 : attributes.bits;
+}
+
 std::string print_contraction(const Kernel& kernel) {
   const auto& [weights, schedule, packing] = kernel.contraction();
   const bool is_product = op_of(kernel.body.node(kernel.anchor)) == CoreOp::matmul;
@@ -73,9 +79,11 @@ std::string print_contraction(const Kernel& kernel) {
   const std::string of_tile =
       tile.panel * tile.pixels > 1 ? fmt::format(", tile {}x{}", tile.pixels, tile.panel) : "";
   const char* threads = schedule.threads_share_rows ? ", threads by rows" : ", threads by panels";
-  return fmt::format("{}{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], of_tile,
+  const int64_t bits = is_product ? bits_of_weights(kernel.body.node(kernel.anchor)) : 0;
+  return fmt::format("{}{}{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], of_tile,
                      packing.dot > 1 ? fmt::format(", dot products of {}", packing.dot) : "",
-                     packing.panel > 0 ? ", packed weights" : "", kernel.threads > 1 ? threads : "");
+                     packing.panel > 0 ? ", packed weights" : "",
+                     bits > 0 ? fmt::format(" of {} bits", bits) : "", kernel.threads > 1 ? threads : "");
 }
 
 /// Describes an algorithm: "winograd 4x4, tile 6x32, packed weights, threads by rows".

@@ -71,7 +71,10 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
   const int64_t steps = depth_steps(schedule);
   const int64_t dots = (sizes.depth + packing.dot * steps - 1) / (packing.dot * steps) * steps;
-  packed.insert(packed.end(), {dots, packing.panel * packing.dot});
+  const Node& anchor = kernel.body.node(kernel.anchor);
+  const bool is_product = op_of(anchor) == CoreOp::matmul && packing.dot * steps == 1;
+  const int64_t rows = is_product ? attributes_of<MatMulAttributes>(anchor).rows_of(sizes.depth) : dots;
+  packed.insert(packed.end(), {rows, packing.panel * packing.dot});
   Argument& weights = kernel.inputs[*weights_input];
   ValueType& type = kernel.body.value(kernel.body.inputs[*weights_input]).type;
   if (schedule.rounds_to_bf16) weights.dtype = type.dtype = DType::bf16;
