@@ -6,6 +6,7 @@ src/measure/ check_model.cc nudge_inputs.cc
 backends/openvino/ node_forms.cc node_rules.cc
 """
 
+import intarsia
 import numpy as np
 import onnx
 import pytest
@@ -60,6 +61,26 @@ def test_it_is_what_onnxruntime_computes(model):
     exact = ("--rtol", "0", "--atol", "0")
     report = call_json("check", model, "--backends", "onnxruntime", *exact, "--against", "onnxruntime")
     assert report["ok"], report
+
+
+@pytest.mark.parametrize(
+    ("cpu", "level", "feature"),
+    [("alderlake", "x86-64-v3", "avxvnni"), ("cascadelake", "x86-64-v4", "avx512vnni")],
+)
+def test_dot_products_are_exact(model, tmp_path, cpu, level, feature):
+    """One instruction for four products gives the same as two for two each."""
+    x = np.random.default_rng(2).normal(size=(1, 8, 12, 12)).astype(np.float32)
+    outputs = []
+    for name in (cpu, level):
+        program = tmp_path / f"{name}.so"
+        call("compile", model, "-o", program, "--cpu", name, "--fallback", "none", "--threads", "1")
+        assert (feature.encode() in program.read_bytes()) == (name == cpu)
+        runs = intarsia.compile(model, cpu=name, dry_run=True).report["tuning"]["disabled_reason"] is None
+        if runs:
+            outputs.append(intarsia.load(program).bind(threads=1).run({"x": x})["y"])
+        else:
+            assert "lacks" in error_of("run", program)
+    assert len(outputs) < 2 or np.array_equal(*outputs)
 
 
 def save_convolutions(path, channels, layers, size):

@@ -45,6 +45,7 @@ class ContractionBuilder {
     p.threads = b_.kernel().threads;
     p.dot = b_.kernel().contraction().packing.dot;
     p.on_amx = b_.kernel().contraction().schedule.on_amx;
+    p.calls_dot_tiles = p.dot == 4 && b_.isa().calls_dot_tiles();
     const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
     const Dim channels = conv_ ? Dim(out_sizes_[1].number() / group) : out_sizes_.back();
@@ -349,6 +350,7 @@ class ContractionBuilder {
     BuiltKernel built = b_.finish(p.out, seen_argument());
     if (p.even_tiles) built.leave(*p.even_tiles);
     if (p.on_amx) built.amx_sums = {p.acc.name()};
+    if (p.calls_dot_tiles) built.dot_tile_sums = p.acc.name();
     return built;
   }
 
