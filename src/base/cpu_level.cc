@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -82,8 +83,8 @@ DotProducts dot_products() {
 }
 
 std::string CodeTarget::text() const {
-  constexpr const char* kinds[] = {"", " with avxvnni", " with avx512vnni", " with sapphirerapids",
-                                   " with znver4", " with amx"};
+  constexpr const char* kinds[] = {
+      "", " with avxvnni", " with avx512vnni", " with sapphirerapids", " with znver4", " with amx"};
   return level + kinds[static_cast<size_t>(dot_products)];
 }
 
@@ -106,6 +107,48 @@ Result<CodeTarget> resolve_cpu(const std::string& name) {
   if (name != "native" && name != "generic") return fail("--cpu {}: want native", name);
   return CodeTarget{"generic"};
 #endif
+}
+
+namespace {
+
+struct NamedTarget {
+  std::string name;
+  CodeTarget target;
+
+  auto demands() const { return std::tie(target.level, target.dot_products); }
+};
+
+/// Returns the items of a list with commas; error: an empty one.
+Result<std::vector<std::string>> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    if (names.back().empty())
+      return fail("--cpu '{}': name {} is empty; want names between commas, as in x86-64-v3,native", text,
+                  names.size());
+    begin = end + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> read_cpus(const std::string& text) {
+  std::vector<NamedTarget> all;
+  for (const std::string& name : TRY(split_names(text))) {
+    if (std::ranges::find(all, name, &NamedTarget::name) != all.end())
+      return fail("--cpu {}: {} is named twice; name each CPU once", text, name);
+    all.push_back({name, TRY(resolve_cpu(name))});
+  }
+  std::ranges::sort(all, [](const NamedTarget& a, const NamedTarget& b) {
+    if (a.demands() != b.demands()) return a.demands() > b.demands();
+    return a.name == "native" && b.name != "native";
+  });
+  std::vector<std::string> names;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i == 0 || all[i].demands() != all[i - 1].demands()) names.push_back(all[i].name);
+  return names;
 }
 
 bool runs_here(const std::string& cpu) {

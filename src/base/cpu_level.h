@@ -38,6 +38,10 @@ struct CodeTarget {
 /// instructions.
 Result<CodeTarget> resolve_cpu(const std::string& name);
 
+/// Reads names of processors between commas, the most demanding first. Of two that stand for the same target,
+/// "native" remains. Errors: an unknown or an empty name, the same one twice.
+Result<std::vector<std::string>> read_cpus(const std::string& text);
+
 /// Checks whether this machine runs code for a processor of this name.
 bool runs_here(const std::string& cpu);
 

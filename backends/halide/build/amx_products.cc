@@ -91,7 +91,8 @@ class TileWriter {
   void check_layout() const {
     const int64_t dot = extent_of(neighbors_);
     if (rows_.size() > 1) refuse_loops("pixels lie along two axes");
-    if (extent_of(steps_) != amx_tile || dot * a_.type.bytes() != 4) refuse_loops("the depth does not fill tiles");
+    if (extent_of(steps_) != amx_tile || dot * a_.type.bytes() != 4)
+      refuse_loops("the depth does not fill tiles");
     if (!a_.has_stride(neighbors_, 1) || !a_.has_stride(steps_, dot) || !a_.has_stride(columns_, 0))
       refuse_loops("rows of the first factor are not dense");
     if (!b_.has_stride(neighbors_, 1) || !b_.has_stride(columns_, dot) ||

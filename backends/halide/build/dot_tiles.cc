@@ -53,8 +53,8 @@ class CallWriter {
       arguments.push_back(loop == nullptr ? make_const(Halide::Int(64), 1) : to_int64(loop->extent));
       arguments.insert(arguments.end(), {stride(input_, loop), stride(weights_, loop)});
     }
-    const std::string name = fmt::format("intarsia_dot_tile_{}_{}x{}", 8 * vector_bytes_, pixels,
-                                         extent_of(channels_) / lanes);
+    const std::string name =
+        fmt::format("intarsia_dot_tile_{}_{}x{}", 8 * vector_bytes_, pixels, extent_of(channels_) / lanes);
     Stmt all = Evaluate::make(Intrinsic::make(Halide::Int(32), name, arguments, Intrinsic::Extern));
     for (size_t i = reduction_.size() - inner.size(); i-- > 0;)
       all = For::make(reduction_[i]->name, reduction_[i]->min, reduction_[i]->extent, ForType::Serial,

@@ -34,7 +34,7 @@ struct ContractionParts {
   RDom reduction;       // with dot products, neighbors along the depth first, apart from the rest of it
   int64_t dot = 1;      // neighbors along the depth whose products one instruction sums
   bool on_amx = false;  // sums are in tile registers (amx_products.h)
-  bool calls_dot_tiles = false;  // functions sum a tile (dot_tiles.h)
+  bool calls_dot_tiles = false;         // functions sum a tile (dot_tiles.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels

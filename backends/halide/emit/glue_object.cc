@@ -35,7 +35,8 @@ std::string glue_object() { return {intarsia_halide_glue_begin, intarsia_halide_
 std::string error_glue_object() { return {intarsia_halide_error_glue_begin, intarsia_halide_error_glue_end}; }
 
 std::string dot_tiles_object(DotProducts kind) {
-  if (kind == DotProducts::avx_vnni) return {intarsia_halide_dot_tiles_32_begin, intarsia_halide_dot_tiles_32_end};
+  if (kind == DotProducts::avx_vnni)
+    return {intarsia_halide_dot_tiles_32_begin, intarsia_halide_dot_tiles_32_end};
   return {intarsia_halide_dot_tiles_64_begin, intarsia_halide_dot_tiles_64_end};
 }
 

@@ -92,6 +92,13 @@ constexpr QuantizedCase quantized_cases[] = {
      "{axis=1}\n"
      "%m = MatMul(%xf, %wf)\n%y = QuantizeLinear(%m, %w_scale_y, %w_zero_y)\noutput %y",
      0.5},
+    {"ProductOfATransposedMatrix",
+     "input %x : U[2,64,9]\ninput %w : I[64,33]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
+     "input %w_scale_w : f32[33]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
+     "%xf = DequantizeLinear(%x, %w_scale_x, %w_zero_x)\n%wf = DequantizeLinear(%w, %w_scale_w) {axis=1}\n"
+     "%t = Transpose(%xf) {perm=[0,2,1]}\n%m = MatMul(%t, %wf)\n"
+     "%y = QuantizeLinear(%m, %w_scale_y, %w_zero_y)\noutput %y",
+     0.5},
     {"GemmOfTransposedWeights",
      "input %x : U[5,66]\ninput %w : I[40,66]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
      "input %w_scale_w : f32[40]\ninput %w_zero_w : I[40]\ninput %w_bias : f32[40]\n"
@@ -233,12 +240,12 @@ TEST_P(QuantizedKernels, AgreeWithReference) {
   const bool is_first = form_of(GetParam().name) == 0;
   expect_as_reference("u8", "i8", "native", 1);
   expect_as_reference("i8", is_first ? "i8" : "u8", is_first ? "x86-64-v3" : "x86-64-v4", 2);
-  for (const char* dots : {"alderlake", "cascadelake"}) expect_as_reference("u8", is_first ? "u8" : "i8", dots, 2);
+  for (const char* dots : {"alderlake", "cascadelake"})
+    expect_as_reference("u8", is_first ? "u8" : "i8", dots, 2);
   if (rounds() == 1) return;
   for (const char* activations : {"u8", "i8"})
     for (const char* weights : {"u8", "i8"})
-      for (const char* level : 
-           {"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "alderlake", "cascadelake"})
+      for (const char* level : {"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "alderlake", "cascadelake"})
         expect_as_reference(activations, weights, level, 2);
 }
 
@@ -292,7 +299,8 @@ TEST(DotTiles, AreCalledForWholeVectors) {
       const auto kernels = std::span(region->object_files).first(static_cast<size_t>(region->kernels));
       EXPECT_EQ(std::ranges::any_of(kernels, [&](const auto& code) { return code.contains(function); }),
                 is_whole);
-      EXPECT_EQ(region->cpu_features, is_whole ? std::vector<std::string>{feature} : std::vector<std::string>());
+      EXPECT_EQ(region->cpu_features,
+                is_whole ? std::vector<std::string>{feature} : std::vector<std::string>());
     }
   }
 }
