@@ -91,20 +91,27 @@ TARGET static inline __attribute__((always_inline)) void add_products(int pixels
   TARGET void NAME(PIXELS, VECTORS)(PARAMETERS) { add_products(PIXELS, VECTORS, ARGUMENTS); }
 
 /* Tiles whose sums fit in registers beside weights and a pixel (contraction_tile.cc). */
+/* clang-format off */
 #define UP_TO_3(V) TILE(1, V) TILE(2, V) TILE(3, V)
 #define FROM_4_TO_6(V) TILE(4, V) TILE(5, V) TILE(6, V)
 #define FROM_7_TO_13(V) TILE(7, V) TILE(8, V) TILE(9, V) TILE(10, V) TILE(11, V) TILE(12, V) TILE(13, V)
 
-UP_TO_3(1)
-FROM_4_TO_6(1) FROM_7_TO_13(1) UP_TO_3(2) FROM_4_TO_6(2) UP_TO_3(3) TILE(1, 4) TILE(2, 4) TILE(1, 5)
-    TILE(1, 6)
+UP_TO_3(1) FROM_4_TO_6(1) FROM_7_TO_13(1)
+UP_TO_3(2) FROM_4_TO_6(2)
+UP_TO_3(3)
+TILE(1, 4) TILE(2, 4)
+TILE(1, 5)
+TILE(1, 6)
 #if VECTOR_BYTES == 64
-#define FROM_14_TO_29(V)                                                                          \
-  TILE(14, V)                                                                                     \
-  TILE(15, V) TILE(16, V) TILE(17, V) TILE(18, V) TILE(19, V) TILE(20, V) TILE(21, V) TILE(22, V) \
-      TILE(23, V) TILE(24, V) TILE(25, V) TILE(26, V) TILE(27, V) TILE(28, V) TILE(29, V)
-        FROM_14_TO_29(1) FROM_7_TO_13(2) TILE(14, 2) FROM_4_TO_6(3) TILE(7, 3) TILE(8, 3) TILE(9, 3)
-            TILE(3, 4) FROM_4_TO_6(4) TILE(2, 5) TILE(3, 5) TILE(4, 5) TILE(5, 5) TILE(2, 6) TILE(3, 6)
-                TILE(4, 6)
+#define FROM_14_TO_21(V) TILE(14, V) TILE(15, V) TILE(16, V) TILE(17, V) TILE(18, V) TILE(19, V) TILE(20, V) TILE(21, V)
+#define FROM_22_TO_29(V) TILE(22, V) TILE(23, V) TILE(24, V) TILE(25, V) TILE(26, V) TILE(27, V) TILE(28, V) TILE(29, V)
+
+FROM_14_TO_21(1) FROM_22_TO_29(1)
+FROM_7_TO_13(2) TILE(14, 2)
+FROM_4_TO_6(3) TILE(7, 3) TILE(8, 3) TILE(9, 3)
+TILE(3, 4) FROM_4_TO_6(4)
+TILE(2, 5) TILE(3, 5) TILE(4, 5) TILE(5, 5)
+TILE(2, 6) TILE(3, 6) TILE(4, 6)
 #endif
+/* clang-format on */
 #endif
