@@ -53,7 +53,7 @@ std::vector<ProgramVariant> list_variants(const fbs::ProgramT& program) {
 
 std::string print_variant(const ProgramVariant& variant) {
   const std::string state = variant.is_taken && variant.why_not.empty() ? "taken here"
-                            : variant.why_not.empty()                   ? "not taken, as another demands more"
+                            : variant.why_not.empty()                   ? "runs here, too"
                                                                         : variant.why_not;
   return fmt::format(
       "{}{}: {}", variant.features.empty() ? "any CPU" : fmt::format("{}", fmt::join(variant.features, ", ")),
