@@ -194,6 +194,16 @@ std::string print_function(const Json& report, const std::string& explained, boo
   return text;
 }
 
+/// Formats the CPUs that the program has a variant for; all else that is printed is about the one taken here.
+std::string print_variants(const Json& variants) {
+  std::vector<std::string> texts;
+  for (const Json& variant : variants)
+    texts.push_back(variant["cpu"].get<std::string>() + (variant["taken"].get<bool>()       ? " (taken here)"
+                                                         : variant["runs_here"].get<bool>() ? ""
+                                                                                            : " (not here)"));
+  return fmt::format("  CPUs      {}\n", fmt::join(texts, ", "));
+}
+
 /// Formats the precision of products, and the error of rounding their factors.
 std::string print_precision(const Json& products) {
   const std::string precision = products["precision"];
@@ -231,6 +241,7 @@ void print_compile_report(const Json& report, bool is_verbose) {
   }
   if (!report["size"].is_null())
     text += fmt::format("  size      {}\n", report["size"]["text"].get<std::string>());
+  if (!report["variants"].is_null()) text += print_variants(report["variants"]);
   if (!report["products"].is_null()) text += print_precision(report["products"]);
   const Json& tuning = report["tuning"];
   if (!stopped && !tuning["disabled_reason"].is_null())

@@ -101,8 +101,9 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option(
           "--cpu", options.cpu,
           "Generate code for native, a level (x86-64-v2, x86-64-v3, x86-64-v4), or a processor and its "
-          "successors: sapphirerapids, znver4 (default: native)")
-      ->type_name("CPU")
+          "successors: alderlake, cascadelake, sapphirerapids, znver4; or for several with commas: a machine "
+          "takes the most demanding that it can run (default: native)")
+      ->type_name("CPU,...")
       ->group(help_group::code);
   add_choice(command, "--math", options.math,
              "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")

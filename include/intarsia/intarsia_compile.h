@@ -50,7 +50,9 @@ typedef struct intarsia_compile_request {
   /* "auto": frameworks run what none of our backends can; "none": no framework is opened. NULL: "auto". */
   const char* fallback;
   const char*
-      cpu; /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "sapphirerapids", "znver4"; NULL: "native" */
+      cpu; /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4", or a processor and its successors: "alderlake",
+              "cascadelake", "sapphirerapids", "znver4"; or several, "x86-64-v3,native": the program has a
+              variant for each, of which a machine takes the most demanding that it can run; NULL: "native" */
   /* Threads that a run will use. 0: one per core that the calling thread may use; where the processor is
    * used as core sets, as many as the largest set has cores. */
   int32_t threads;

@@ -187,14 +187,29 @@ int default_threads(const std::vector<std::string>& devices) {
   return most == 0 ? all : std::min(most, all);
 }
 
+/// Reads the processors. What looks at one of several takes the first that runs here.
+Status read_cpu(const intarsia_compile_request& from, CompileRequest& to) {
+  if (from.cpu == nullptr) return {};
+  const std::vector<std::string> cpus = TRY(read_cpus(from.cpu));
+  const auto here = std::ranges::find_if(cpus, runs_here);
+  to.cpu = here == cpus.end() ? cpus.back() : *here;
+  if (cpus.size() < 2) return {};
+  to.cpus = cpus;
+  if (from.save_plan != nullptr && *from.save_plan != '\0')
+    return fail("--save-plan {}: plans for several CPUs (--cpu {}) differ; name one CPU", from.save_plan,
+                from.cpu);
+  return {};
+}
+
 Status read_precision(const intarsia_compile_request& from, CompileRequest& to) {
   const std::string precision = TRY(read_word(from.precision, "--precision", {"f32", "bf16", "auto", "f16"}));
   if (precision == "f16")
     return fail("--precision f16: no CPU that code is generated for sums products of f16 in f32; use bf16");
   if (precision == "auto") to.precision = Precision::automatic;
   if (precision == "bf16") to.precision = Precision::bf16;
-  if (const std::string why = why_no_bf16(to.cpu); to.precision == Precision::bf16 && !why.empty())
-    return fail("--precision bf16: {}; leave it out for products in f32, or use auto", why);
+  for (const std::string& cpu : to.cpus.empty() ? std::vector{to.cpu} : to.cpus)
+    if (const std::string why = why_no_bf16(cpu); to.precision == Precision::bf16 && !why.empty())
+      return fail("--precision bf16: {}; leave it out for products in f32, or use auto", why);
   to.allows_bf16 = to.precision == Precision::bf16;
   if (from.max_error != 0 && precision != "auto")
     return fail("--max-error {}: only --precision auto has a limit", from.max_error);
@@ -221,8 +236,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (from.threads < 0 || from.threads > max_threads)
     return fail("--threads {}: want 1 to {}", from.threads, max_threads);
   to.threads = from.threads > 0 ? from.threads : default_threads(to.devices);
-  if (from.cpu != nullptr) to.cpu = from.cpu;
-  TRY(with_context(resolve_cpu(to.cpu), "--cpu"));
+  TRY(read_cpu(from, to));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
   TRY(read_precision(from, to));
   to.prefers_size = TRY(read_word(from.optimize, "--optimize", {"speed", "size"})) == "size";

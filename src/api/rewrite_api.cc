@@ -44,6 +44,8 @@ Status rewrite(const intarsia_rewrite_request& given, intarsia_rewrite_report* r
   const ReadRequest read = TRY(read_request(*from.compile));
   if (read.request.precision == Precision::automatic)
     return fail("--precision auto: a rewrite measures no error of rounding alone; use bf16 or f32");
+  if (!read.request.cpus.empty())
+    return fail("--cpu {}: parts of a rewritten model are compiled for one CPU; name one", from.compile->cpu);
   const CompileServices services = TRY(make_services(read));
   std::vector<Replacement> replacements;
   for (const std::string& text : TRY(read_strings(from.replacements, "--replace")))

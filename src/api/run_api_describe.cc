@@ -139,7 +139,11 @@ const char* intarsia_program_text(intarsia_program* program) {
   if (program == nullptr) return "";
   const Status made = caught([&]() -> Status {
     const std::lock_guard lock(program->text_mutex);
-    if (program->text.empty()) program->text = print_program(program->loaded->description());
+    if (program->text.empty()) {
+      for (const ProgramVariant& variant : program->loaded->file().variants)
+        program->text += "variant for " + print_variant(variant) + "\n";
+      program->text += print_program(program->loaded->description());
+    }
     return {};
   });
   return made ? program->text.c_str() : "";

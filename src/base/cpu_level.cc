@@ -1,5 +1,9 @@
 #include "base/cpu_level.h"
 
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -34,6 +38,31 @@ bool ask_for_amx() {
   return syscall(SYS_arch_prctl, arch_req_xcomp_perm, xfeature_xtiledata) == 0;
 }
 
+bool has_dot_products(DotProducts kind) {
+  switch (kind) {
+    case DotProducts::none:
+      return true;
+    case DotProducts::avx_vnni:
+      return __builtin_cpu_supports("x86-64-v3") && __builtin_cpu_supports("avxvnni");
+    case DotProducts::avx512_vnni:
+      return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
+    case DotProducts::sapphire_rapids:
+      return has_common_features() && __builtin_cpu_supports("avx512fp16") &&
+             __builtin_cpu_supports("avxvnni");
+    case DotProducts::zen4:
+      return has_common_features() && __builtin_cpu_supports("sse4a");
+    case DotProducts::amx:
+      return has_dot_products(DotProducts::sapphire_rapids) && allow_amx();
+  }
+  return false;
+}
+
+}  // namespace
+#else
+namespace {
+
+bool has_dot_products(DotProducts kind) { return kind == DotProducts::none; }
+
 }  // namespace
 #endif
 
@@ -47,46 +76,91 @@ bool allow_amx() {
 }
 
 DotProducts dot_products() {
-#if defined(__x86_64__)
-  if (has_common_features() && __builtin_cpu_supports("avx512fp16") && __builtin_cpu_supports("avxvnni"))
-    return allow_amx() ? DotProducts::amx : DotProducts::sapphire_rapids;
-  if (has_common_features() && __builtin_cpu_supports("sse4a")) return DotProducts::zen4;
-#endif
-  return DotProducts::none;
+  constexpr DotProducts best_first[] = {DotProducts::amx, DotProducts::sapphire_rapids, DotProducts::zen4,
+                                        DotProducts::avx512_vnni, DotProducts::avx_vnni};
+  const DotProducts* best = std::ranges::find_if(best_first, has_dot_products);
+  return best == std::end(best_first) ? DotProducts::none : *best;
 }
 
 std::string CodeTarget::text() const {
-  constexpr const char* kinds[] = {"", " with sapphirerapids", " with znver4", " with amx"};
+  constexpr const char* kinds[] = {
+      "", " with avxvnni", " with avx512vnni", " with sapphirerapids", " with znver4", " with amx"};
   return level + kinds[static_cast<size_t>(dot_products)];
 }
 
 Result<CodeTarget> resolve_cpu(const std::string& name) {
 #if defined(__x86_64__)
   if (name == "x86-64-v2" || name == "x86-64-v3" || name == "x86-64-v4") return CodeTarget{name};
+  if (name == "alderlake") return CodeTarget{"x86-64-v3", DotProducts::avx_vnni};
+  if (name == "cascadelake") return CodeTarget{"x86-64-v4", DotProducts::avx512_vnni};
   if (name == "sapphirerapids") return CodeTarget{"x86-64-v4", DotProducts::amx};
   if (name == "znver4") return CodeTarget{"x86-64-v4", DotProducts::zen4};
   if (name != "native")
-    return fail("--cpu {}: want native, x86-64-v2, x86-64-v3, x86-64-v4, sapphirerapids or znver4", name);
+    return fail(
+        "--cpu {}: want native, x86-64-v2, x86-64-v3, x86-64-v4, alderlake, cascadelake, sapphirerapids or "
+        "znver4",
+        name);
   if (__builtin_cpu_supports("x86-64-v4")) return CodeTarget{"x86-64-v4", dot_products()};
-  return CodeTarget{__builtin_cpu_supports("x86-64-v3") ? "x86-64-v3" : "x86-64-v2"};
+  if (__builtin_cpu_supports("x86-64-v3")) return CodeTarget{"x86-64-v3", dot_products()};
+  return CodeTarget{"x86-64-v2"};
 #else
   if (name != "native" && name != "generic") return fail("--cpu {}: want native", name);
   return CodeTarget{"generic"};
 #endif
 }
 
+namespace {
+
+struct NamedTarget {
+  std::string name;
+  CodeTarget target;
+
+  auto demands() const { return std::tie(target.level, target.dot_products); }
+};
+
+/// Returns the items of a list with commas; error: an empty one.
+Result<std::vector<std::string>> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    if (names.back().empty())
+      return fail("--cpu '{}': name {} is empty; want names between commas, as in x86-64-v3,native", text,
+                  names.size());
+    begin = end + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> read_cpus(const std::string& text) {
+  std::vector<NamedTarget> all;
+  for (const std::string& name : TRY(split_names(text))) {
+    if (std::ranges::find(all, name, &NamedTarget::name) != all.end())
+      return fail("--cpu {}: {} is named twice; name each CPU once", text, name);
+    all.push_back({name, TRY(resolve_cpu(name))});
+  }
+  std::ranges::sort(all, [](const NamedTarget& a, const NamedTarget& b) {
+    if (a.demands() != b.demands()) return a.demands() > b.demands();
+    return a.name == "native" && b.name != "native";
+  });
+  std::vector<std::string> names;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i == 0 || all[i].demands() != all[i - 1].demands()) names.push_back(all[i].name);
+  return names;
+}
+
 bool runs_here(const std::string& cpu) {
   const Result<CodeTarget> wanted = resolve_cpu(cpu), here = resolve_cpu("native");
   if (!wanted || !here) return false;
-  const DotProducts needed = wanted->dot_products, present = here->dot_products;
-  const bool has_kind = needed == DotProducts::none || needed == present ||
-                        (needed == DotProducts::sapphire_rapids && present == DotProducts::amx);
-  return has_kind && wanted->level <= here->level;  // names of levels sort by what they require
+  // Names of levels sort by what they require.
+  return has_dot_products(wanted->dot_products) && wanted->level <= here->level;
 }
 
 std::string why_no_bf16(const std::string& cpu) {
   const Result<CodeTarget> target = resolve_cpu(cpu);
-  if (target && target->dot_products != DotProducts::none) return "";
+  if (target && multiplies_bf16(target->dot_products)) return "";
   if (cpu == "native")
     return "this CPU has no avx512bf16, which Intel's have since Sapphire Rapids and AMD's since Zen 4";
   return fmt::format("code for {} has no products of bf16: use --cpu native, sapphirerapids or znver4", cpu);
@@ -94,6 +168,8 @@ std::string why_no_bf16(const std::string& cpu) {
 
 std::vector<std::string> features_of_dot_products(DotProducts kind) {
   if (kind == DotProducts::none) return {};
+  if (kind == DotProducts::avx_vnni) return {"avxvnni"};
+  if (kind == DotProducts::avx512_vnni) return {"avx512vnni"};
   std::vector<std::string> features = {"avx512vnni", "avx512bf16",   "avx512vbmi",      "avx512vbmi2",
                                        "avx512ifma", "avx512bitalg", "avx512vpopcntdq", "gfni",
                                        "vaes",       "vpclmulqdq"};

@@ -12,10 +12,14 @@ namespace intarsia {
 /// Returns the features, by GCC's names, that a machine needs to load code of a resolved level.
 std::vector<std::string> features_of_cpu_level(const std::string& level);
 
-/// Kind of processor that multiplies numbers of 8 and 16 bits and sums neighbors in one instruction. Code for
-/// one may have any instruction of the processors that LLVM has in mind; `amx` is Sapphire Rapids with tile
-/// registers, which virtual machines and old kernels of Linux hide.
-enum class DotProducts : uint8_t { none, sapphire_rapids, zen4, amx };
+/// Kind of processor that multiplies numbers of 8 bits, and from `sapphire_rapids` on of bf16, and sums
+/// neighbors in one instruction. Code for `avx_vnni` (Alder Lake) and `avx512_vnni` (Cascade Lake) has this
+/// instruction beyond its level; that for the others may have any of the processors that LLVM has in mind.
+/// `amx` is Sapphire Rapids with tile registers, which virtual machines and old kernels of Linux hide.
+enum class DotProducts : uint8_t { none, avx_vnni, avx512_vnni, sapphire_rapids, zen4, amx };
+
+/// Returns true if one instruction also multiplies and sums numbers of bf16.
+constexpr bool multiplies_bf16(DotProducts kind) { return kind >= DotProducts::sapphire_rapids; }
 
 /// Returns the kind of this machine's processor.
 DotProducts dot_products();
@@ -29,9 +33,14 @@ struct CodeTarget {
   std::string text() const;  // "x86-64-v4", "x86-64-v4 with amx"
 };
 
-/// Resolves the name of a processor: "native", which is this machine's, a level, or one of "sapphirerapids"
-/// and "znver4" as compilers name them, and all later ones that have the same instructions.
+/// Resolves the name of a processor: "native", which is this machine's, a level, or one of "alderlake",
+/// "cascadelake", "sapphirerapids" and "znver4" as compilers name them, and all later ones that have the same
+/// instructions.
 Result<CodeTarget> resolve_cpu(const std::string& name);
+
+/// Reads names of processors between commas, the most demanding first. Of two that stand for the same target,
+/// "native" remains. Errors: an unknown or an empty name, the same one twice.
+Result<std::vector<std::string>> read_cpus(const std::string& text);
 
 /// Checks whether this machine runs code for a processor of this name.
 bool runs_here(const std::string& cpu);
@@ -43,7 +52,7 @@ std::string why_no_bf16(const std::string& cpu);
 /// process. Returns false where the processor or the system has none for bf16 and integers of 8 bits.
 bool allow_amx();
 
-/// Returns the features, by GCC's names, of code for that kind, besides those of x86-64-v4.
+/// Returns the features, by GCC's names, of code for that kind, besides those of its level.
 std::vector<std::string> features_of_dot_products(DotProducts kind);
 
 }  // namespace intarsia

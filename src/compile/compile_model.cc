@@ -6,6 +6,7 @@
 
 #include "compile/compile_plan.h"
 #include "compile/compile_precision.h"
+#include "compile/compile_variants.h"
 #include "compile/emit_functions.h"
 #include "compile/import_function.h"
 #include "compile/plan_draft.h"
@@ -31,9 +32,11 @@ size_t passes_until_a_plan();
 Result<CompileResult> compile_model(const CompileRequest& request, const CompileServices& services) {
   const auto start = std::chrono::steady_clock::now();
   const auto compile = [&](const CompileRequest& once) { return compile_once(once, services); };
-  CompileResult result = request.precision == Precision::f32
-                             ? TRY(compile(request))
-                             : TRY(compile_in_precision(request, services, compile));
+  const auto compile_for_one = [&](const CompileRequest& one) {
+    return one.precision == Precision::f32 ? compile(one) : compile_in_precision(one, services, compile);
+  };
+  CompileResult result = request.cpus.empty() ? TRY(compile_for_one(request))
+                                              : TRY(compile_variants(request, services, compile_for_one));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -8,6 +8,15 @@
 
 namespace intarsia {
 
+/// What a compile for one of several CPUs gave.
+struct CompiledVariant {
+  std::string cpu;                           // as the request names it
+  bool runs_here = false;                    // whether this machine has what it demands
+  bool is_taken = false;                     // whether it is the one that runs here
+  std::optional<PrecisionReport> precision;  // nullopt if products of f32 had to be exact
+};
+
+/// Outcome of a compile; with several CPUs, that of the variant that runs here, or else of the last one.
 struct CompileResult {
   std::vector<CompiledFunction> functions;  // at least one; steps after stop_after left nothing in them
   uint64_t constants_bytes = 0;             // size as stored in the program: equal constants count once
@@ -15,6 +24,7 @@ struct CompileResult {
   double seconds = 0;
   bool stopped = false;                      // whether stop_after ended the compile
   std::optional<PrecisionReport> precision;  // nullopt if products of f32 had to be exact
+  std::vector<CompiledVariant> variants;     // most demanding first; empty for one CPU
 };
 
 /// Returns the names that print_after and stop_after take, in order. print_after also takes steps of

@@ -72,8 +72,9 @@ struct CompileRequest {
   std::optional<uint32_t> stages;  // stage count with throughput; nullopt for the best count
   std::vector<std::string> cuts;   // values at which stages end, with throughput; empty if the planner cuts
   int threads = 1;
-  std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
-  bool exact_math = false;     // direct arithmetic only
+  std::string cpu = "native";     // processor to generate code for (resolve_cpu)
+  std::vector<std::string> cpus;  // several, the most demanding first, with a variant for each; empty for one
+  bool exact_math = false;        // direct arithmetic only
   Precision precision = Precision::f32;
   double max_error = 0.01;         // with automatic precision; relative to the largest element of an output
   std::vector<NamedValue> inputs;  // inputs that this error is measured with; others are filled

@@ -3,6 +3,7 @@
 #include "compile/annotated_pins.h"
 #include "import/read_annotations.h"
 #include "plan/costs/predict_plan.h"
+#include "plan/partition/elide_copies.h"
 #include "plan/partition/insert_copies.h"
 #include "plan/partition/partition_graph.h"
 #include "plan/place/place_nodes.h"

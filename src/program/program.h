@@ -46,6 +46,7 @@ inline constexpr std::string_view host_space_kind = "host";
 /// Features that a program may need (`needs`).
 inline constexpr std::string_view alternatives_feature = "alternatives";
 inline constexpr std::string_view symbols_feature = "symbols";
+inline constexpr std::string_view cpus_feature = "cpus";
 
 /// Returns the kind of the space that devices of a kind work in.
 constexpr std::string_view space_kind(std::string_view device_kind) {

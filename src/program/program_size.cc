@@ -58,7 +58,8 @@ std::string explain_growth(const std::string& why) {
 
 }  // namespace
 
-ProgramSize measure_size(const fbs::ProgramT& program, uint64_t code_bytes, uint64_t file_bytes) {
+ProgramSize measure_size(const fbs::ProgramT& program, uint64_t code_bytes, uint64_t file_bytes,
+                         uint64_t variant_bytes) {
   ProgramSize size;
   SizeMeter meter(program);
   for (const auto& function : program.functions) size.weights += meter.add(*function);
@@ -80,8 +81,9 @@ ProgramSize measure_size(const fbs::ProgramT& program, uint64_t code_bytes, uint
       known += size.specializations.back().second;
     }
   size.code = code_bytes;
+  size.variants = variant_bytes;
   size.program = file_bytes;
-  size.description = size.program - std::min(size.program, known + size.code);
+  size.description = size.program - std::min(size.program, known + size.code + size.variants);
   return size;
 }
 
@@ -97,6 +99,7 @@ std::string print_size(const ProgramSize& size) {
     add(bytes, "of weights for the alternative on " + targets);
   for (const auto& [targets, bytes] : size.specializations)
     add(bytes, "of weights for other sizes on " + targets);
+  add(size.variants, "for other CPUs");
   add(size.code, "of code");
   add(size.description, "of description");
   return fmt::format("{}: {}", print_byte_size(size.program), fmt::join(parts, ", "));

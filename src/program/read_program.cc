@@ -105,15 +105,20 @@ Result<MappedProgram> parse(const Footer& footer, const Image& image,
                             const std::shared_ptr<const ProgramFile>& owner) {
   TRY(check_digest(footer, image));
   MappedProgram program;
-  program.description =
+  fbs::ProgramT all =
       TRY(unpack_description(image.rest.subspan(footer.blobs_bytes, footer.description_bytes)));
   program.bytes = rest_offset(footer) + image.rest.size();
   program.digest = footer.digest;
   program.elf = image.head.first(footer.elf_bytes);
   program.file = owner;
-  TRY(with_context(verify_program(program.description, footer.constants_bytes,
-                                  footer.constants_bytes + footer.blobs_bytes),
+  TRY(with_context(verify_program(all, footer.constants_bytes, footer.constants_bytes + footer.blobs_bytes),
                    "damaged"));
+  program.variants = list_variants(all);
+  program.variant_bytes = bytes_of_others(all, footer.elf_bytes);
+  program.description = take_variant(std::move(all));
+  if (!program.variants.empty() && !program.variants[0].is_taken)
+    program.elf = image.rest.subspan(program.description.elf_offset - footer.constants_bytes,
+                                     program.description.elf_bytes);
   for (const auto& constant : program.description.constants) {
     program.constants.push_back(
         TRY(with_context(make_constant(*constant, image.constants, owner), "damaged")));

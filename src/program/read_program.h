@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/tensor_view.h"
 #include "program/program.h"
+#include "program/variants.h"
 
 namespace intarsia {
 
@@ -51,7 +52,8 @@ class ProgramFile {
   std::span<const std::byte> bytes_;
 };
 
-/// Program that passed verify_program(): indices, offsets and sizes in it can be relied on.
+/// Program that passed verify_program(): indices, offsets and sizes in it can be relied on. Of a file with
+/// variants it is the one that runs here (take_variant()).
 struct MappedProgram {
   std::string path;
   fbs::ProgramT description;
@@ -62,6 +64,8 @@ struct MappedProgram {
   std::vector<std::span<const std::byte>> blobs;       // one per region
   std::shared_ptr<const void> elf_owner, blobs_owner;  // null when read from memory
   uint64_t bytes = 0;                                  // size of the file
+  std::vector<ProgramVariant> variants;     // all that the file has; empty if there is only this program
+  uint64_t variant_bytes = 0;               // bytes of the file that only the others use
   uint64_t digest = 0;                      // digest of everything but the constants: the program's identity
   std::shared_ptr<const ProgramFile> file;  // null when read from memory
 };

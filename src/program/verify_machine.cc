@@ -16,17 +16,22 @@ const char* machine_arch() {
 #endif
 }
 
-Status verify_machine(const fbs::ProgramT& program) {
-  if (program.arch.empty()) return {};
+Result<std::vector<std::string>> missing_features(const fbs::ProgramT& program) {
+  std::vector<std::string> missing;
+  if (program.arch.empty()) return missing;
   if (program.arch != machine_arch()) {
     return fail(ErrorKind::unsupported,
                 "compiled for {}, but this machine is {}: compile the model on a machine of that kind",
                 program.arch, machine_arch());
   }
-  std::vector<std::string> missing;
   for (const std::string& feature : program.cpu_features) {
     if (!TRY(cpu_has(feature))) missing.push_back(feature);
   }
+  return missing;
+}
+
+Status verify_machine(const fbs::ProgramT& program) {
+  const std::vector<std::string> missing = TRY(missing_features(program));
   if (missing.empty()) return {};
   return fail(ErrorKind::unsupported,
               "compiled for CPU level {}, but this CPU lacks {}: compile the model with a lower --cpu level",

@@ -15,4 +15,8 @@ Result<bool> cpu_has(const std::string& feature);
 /// Checks architecture and CPU features. A program without native code (arch empty) runs anywhere.
 Status verify_machine(const fbs::ProgramT& program);
 
+/// Returns the features of the program's that this machine lacks. Errors: another architecture, or a feature
+/// that is not known.
+Result<std::vector<std::string>> missing_features(const fbs::ProgramT& program);
+
 }  // namespace intarsia

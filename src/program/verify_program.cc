@@ -20,7 +20,7 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
 }
 
 /// Features that a reader of this version knows beyond the format itself.
-constexpr std::array known_features{alternatives_feature, symbols_feature};
+constexpr std::array known_features{alternatives_feature, symbols_feature, cpus_feature};
 
 Status verify_needs(const fbs::ProgramT& program) {
   for (const std::string& feature : program.needs) {
@@ -164,6 +164,16 @@ Status verify_other_ways(const fbs::ProgramT& program, const fbs::FunctionT& fun
   return {};
 }
 
+/// Checks a variant for another CPU.
+Status verify_variant(const fbs::ProgramT& variant, uint64_t constants_bytes, uint64_t data_bytes) {
+  if (!variant.variants.empty()) return fail("it has variants");
+  if (!fits(variant.elf_offset, variant.elf_bytes, constants_bytes, data_bytes) ||
+      variant.elf_offset % tail_alignment != 0)
+    return fail("{} bytes of code at {} do not lie in the blobs, {} to {}", variant.elf_bytes,
+                variant.elf_offset, constants_bytes, data_bytes);
+  return verify_program(variant, constants_bytes, data_bytes);
+}
+
 }  // namespace
 
 Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, uint64_t data_bytes) {
@@ -184,6 +194,10 @@ Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, ui
     TRY(with_context(verify_other_ways(program, *function), "function '{}'", function->name));
     TRY(with_context(verify_stages(program, *function), "function '{}'", function->name));
   }
+  if (!program.variants.empty() && !has_need(program, cpus_feature))
+    return fail("it has variants, but does not need '{}'", cpus_feature);
+  for (size_t i = 0; i < program.variants.size(); ++i)
+    TRY(with_context(verify_variant(*program.variants[i], constants_bytes, data_bytes), "variant {}", i));
   return {};
 }
 

@@ -79,12 +79,9 @@ void visit_function(Budget& budget, const fbs::Function& function) {
   });
 }
 
-}  // namespace
-
-Status verify_unshared(const fbs::Program& program, size_t bytes) {
-  Budget budget(bytes);
+void visit_program(Budget& budget, const fbs::Program& program) {
   for (const flatbuffers::String* text :
-       {program.producer(), program.arch(), program.cpu(), program.model_path()}) {
+       {program.producer(), program.arch(), program.cpu(), program.model_path(), program.precision()}) {
     budget.text(text);
   }
   for (const auto* texts :
@@ -111,6 +108,14 @@ Status verify_unshared(const fbs::Program& program, size_t bytes) {
   budget.each(program.plugins(), [&](const fbs::Plugin& plugin) {
     for (const flatbuffers::String* text : {plugin.name(), plugin.version()}) budget.text(text);
   });
+  budget.each(program.variants(), [&](const fbs::Program& variant) { visit_program(budget, variant); });
+}
+
+}  // namespace
+
+Status verify_unshared(const fbs::Program& program, size_t bytes) {
+  Budget budget(bytes);
+  visit_program(budget, program);
   if (budget.spent()) return fail("damaged: its description refers to the same parts again and again");
   if (!budget.aligned()) return fail("damaged: a list in its description is not aligned");
   return {};

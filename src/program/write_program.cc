@@ -4,8 +4,10 @@
 #include <array>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/files/output_file.h"
 #include "base/flat_buffer.h"
 #include "program/string_constant.h"
@@ -13,19 +15,6 @@
 
 namespace intarsia {
 namespace {
-
-/// Bytes of the tail in order, each piece zero-padded to a multiple of 64.
-struct Pieces {
-  std::vector<std::span<const std::byte>> spans;
-  uint64_t bytes = 0;
-
-  uint64_t add(std::span<const std::byte> piece) {
-    const uint64_t at = bytes;
-    spans.push_back(piece);
-    bytes += round_up(piece.size(), tail_alignment);
-    return at;
-  }
-};
 
 Status write_pieces(OutputFile& file, const std::vector<std::span<const std::byte>>& pieces, Digest* digest) {
   static constexpr std::array<std::byte, tail_alignment> zeros = {};
@@ -41,6 +30,13 @@ Status write_pieces(OutputFile& file, const std::vector<std::span<const std::byt
 }
 
 }  // namespace
+
+uint64_t Pieces::add(std::span<const std::byte> piece) {
+  const uint64_t at = bytes;
+  spans.push_back(piece);
+  bytes += round_up(piece.size(), tail_alignment);
+  return at;
+}
 
 ConstantLayout lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants) {
   Pieces pieces;
@@ -79,7 +75,12 @@ Result<uint64_t> write_program(const std::string& path, std::string_view elf, fb
     program.regions[i]->blob_offset = constants.bytes + blob_pieces.add(as_bytes(blobs[i]));
     program.regions[i]->blob_bytes = blobs[i].size();
   }
-  const uint64_t data_bytes = constants.bytes + blob_pieces.bytes;
+  return write_program(path, elf, std::as_const(program), constants, blob_pieces);
+}
+
+Result<uint64_t> write_program(const std::string& path, std::string_view elf, const fbs::ProgramT& program,
+                               const ConstantLayout& constants, const Pieces& blobs) {
+  const uint64_t data_bytes = constants.bytes + blobs.bytes;
   TRY(with_context(verify_program(program, constants.bytes, data_bytes), "cannot write program '{}'", path));
 
   const std::string packed = pack_table<fbs::Program>(program);
@@ -88,7 +89,7 @@ Result<uint64_t> write_program(const std::string& path, std::string_view elf, fb
 
   Footer footer{.elf_bytes = elf.size(),
                 .constants_bytes = constants.bytes,
-                .blobs_bytes = blob_pieces.bytes,
+                .blobs_bytes = blobs.bytes,
                 .description_bytes = description.bytes};
   constexpr mode_t executable = 0777;  // mode with which linkers write libraries
   OutputFile file = TRY(OutputFile::create(path, executable));
@@ -99,7 +100,7 @@ Result<uint64_t> write_program(const std::string& path, std::string_view elf, fb
     digest.add(as_bytes(part));
   }
   TRY(write_pieces(file, constants.pieces, nullptr));
-  TRY(write_pieces(file, blob_pieces.spans, &digest));
+  TRY(write_pieces(file, blobs.spans, &digest));
   TRY(write_pieces(file, description.spans, &digest));
   const std::span<const std::byte> footer_bytes = std::as_bytes(std::span(&footer, 1));
   digest.add(footer_bytes.first(offsetof(Footer, digest)));

@@ -24,6 +24,15 @@ struct ConstantLayout {
 /// for its digest.
 ConstantLayout lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants);
 
+/// Pieces of bytes in order, each zero-padded to a multiple of 64.
+struct Pieces {
+  std::vector<std::span<const std::byte>> spans;
+  uint64_t bytes = 0;
+
+  /// Appends a piece and returns its offset.
+  uint64_t add(std::span<const std::byte> piece);
+};
+
 /// Writes `program`, whose constants are laid out, to `path`: under a temporary name in the same folder
 /// first, which is renamed when everything is on the disk and removed on any failure, so that `path` is
 /// either the old file or the whole new one. Returns the size of the file.
@@ -33,5 +42,9 @@ ConstantLayout lay_out_constants(fbs::ProgramT& program, std::span<const TensorV
 /// byte for byte.
 Result<uint64_t> write_program(const std::string& path, std::string_view elf, fbs::ProgramT& program,
                                const ConstantLayout& constants, std::span<const std::string> blobs);
+
+/// Writes a program likewise whose regions and variants already have the offsets of their blobs and code.
+Result<uint64_t> write_program(const std::string& path, std::string_view elf, const fbs::ProgramT& program,
+                               const ConstantLayout& constants, const Pieces& blobs);
 
 }  // namespace intarsia

@@ -129,6 +129,8 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
   if (explanation.measured)
     text += fmt::format("time   {} a run, measured by a compile\n", print_milliseconds(explanation.measured));
   if (explanation.size) text += wrap("size   " + print_size(*explanation.size), 7);
+  for (const ProgramVariant& variant : explanation.variants)
+    text += wrap("for    " + print_variant(variant), 9);
 }
 
 /// Prints a note where a compile may ship another plan than the one shown.

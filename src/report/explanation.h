@@ -135,11 +135,12 @@ struct Explanation {
   std::vector<ExplainedPlan> plans;    // fastest first
   std::vector<std::string> targets;    // targets of the segments' times
   std::vector<ExplainedSegment> segments;
-  std::optional<int64_t> measured;  // nanoseconds of a run; for programs with one function only
-  std::optional<ProgramSize> size;  // set for programs
-  bool may_ship_another = false;    // set for models: a compile measures plans and may choose another one
-  std::string no_times;             // reason that no segments are listed; empty if some are
-  std::vector<std::string> notes;   // what the compile left out, and why
+  std::optional<int64_t> measured;       // nanoseconds of a run; for programs with one function only
+  std::optional<ProgramSize> size;       // set for programs
+  std::vector<ProgramVariant> variants;  // programs for several CPUs, of which one is explained; or empty
+  bool may_ship_another = false;   // set for models: a compile measures plans and may choose another one
+  std::string no_times;            // reason that no segments are listed; empty if some are
+  std::vector<std::string> notes;  // what the compile left out, and why
 };
 
 /// Explains a function of a model as far as its compile went: nodes and regions only if it got to regions.

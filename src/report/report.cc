@@ -189,9 +189,23 @@ Json size_json(const std::optional<ProgramSize>& size) {
           {"growths", std::move(growths)},
           {"alternatives", std::move(alternatives)},
           {"specializations", std::move(specializations)},
+          {"variants_bytes", size->variants},
           {"code_bytes", size->code},
           {"description_bytes", size->description},
           {"text", print_size(*size)}};
+}
+
+Json variants_json(const std::vector<ProgramVariant>& variants) {
+  if (variants.empty()) return nullptr;
+  Json list = Json::array();
+  for (const ProgramVariant& variant : variants)
+    list.push_back({{"cpu", variant.cpu},
+                    {"features", variant.features},
+                    {"precision", variant.precision.empty() ? "f32" : variant.precision},
+                    {"runs_here", variant.why_not.empty()},
+                    {"taken", variant.is_taken},
+                    {"why_not", variant.why_not.empty() ? Json(nullptr) : Json(variant.why_not)}});
+  return list;
 }
 
 /// Times by target: {"halide@cpu": 0.12, "onnxruntime@cpu": null}.
@@ -353,6 +367,17 @@ Json precision_json(const std::optional<PrecisionReport>& precision, const Compi
           {"why_not", precision->why_not.empty() ? Json(nullptr) : Json(precision->why_not)}};
 }
 
+Json compiled_variants_json(const CompileResult& result, const CompileRequest& request) {
+  if (result.variants.empty()) return nullptr;
+  Json list = Json::array();
+  for (const CompiledVariant& variant : result.variants)
+    list.push_back({{"cpu", variant.cpu},
+                    {"runs_here", variant.runs_here},
+                    {"taken", variant.is_taken},
+                    {"products", precision_json(variant.precision, request)}});
+  return list;
+}
+
 }  // namespace
 
 std::string report_compile_json(const CompileResult& result, const CompileRequest& request) {
@@ -365,6 +390,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["size"] = size_json(result.size);
   json["products"] = precision_json(result.precision, request);
+  json["variants"] = compiled_variants_json(result, request);
   json["compile_seconds"] = result.seconds;
   if (result.functions.size() > 1) {
     json["functions"] = Json::array();
@@ -390,6 +416,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["stages"] = stages_json(explanation);
   json["measured_ms"] = milliseconds_or_null(explanation.measured);
   json["size"] = size_json(explanation.size);
+  json["variants"] = variants_json(explanation.variants);
   json["plans"] = plans_json(explanation);
   json["segments"] = segments_json(explanation);
   json["notes"] = explanation.notes;

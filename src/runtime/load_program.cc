@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "plugin/loaded_plugins.h"
-#include "program/verify_machine.h"
 #include "runtime/region_text.h"
 
 namespace intarsia {
@@ -76,7 +75,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(const std::shared_ptr<
   std::shared_ptr<LoadedProgram> program(new LoadedProgram);
   program->file_ = TRY(read_program(file));
   const auto load = [&]() -> Status {
-    TRY(verify_machine(program->description()));
+    TRY(verify_machine(program->description(), program->file().variants));
     program->backends_.assign(backends.begin(), backends.end());
     for (const std::string& name : program->description().requirements) TRY(program->find_backend(name));
     for (const auto& function : program->description().functions) TRY(find_any_backends(*program, *function));

@@ -94,6 +94,9 @@ def test_where_products_cannot_round(model, tmp_path):
         runs = intarsia.compile(model, cpu=cpu, dry_run=True).report["tuning"]["disabled_reason"] is None
         if not runs:
             assert "lacks" in error_of("run", program) and "measured" in compiled["products"]["why_not"]
+    for cpu in ("alderlake", "cascadelake"):  # products of 8 bits only
+        why = error_of("compile", model, "--precision", "bf16", "--cpu", cpu, status=2)
+        assert f"code for {cpu} has no products of bf16" in why
     if not HAS_BF16:
         assert "avx512bf16" in error_of("compile", model, "--precision", "bf16", status=2)
 

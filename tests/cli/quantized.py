@@ -6,6 +6,7 @@ src/measure/ check_model.cc nudge_inputs.cc
 backends/openvino/ node_forms.cc node_rules.cc
 """
 
+import intarsia
 import numpy as np
 import onnx
 import pytest
@@ -60,6 +61,39 @@ def test_it_is_what_onnxruntime_computes(model):
     exact = ("--rtol", "0", "--atol", "0")
     report = call_json("check", model, "--backends", "onnxruntime", *exact, "--against", "onnxruntime")
     assert report["ok"], report
+
+
+@pytest.mark.parametrize(
+    ("cpu", "level", "feature"),
+    [("alderlake", "x86-64-v3", "avxvnni"), ("cascadelake", "x86-64-v4", "avx512vnni")],
+)
+def test_dot_products_are_exact(tmp_path, cpu, level, feature):
+    """One instruction for four products gives the same as two for two each."""
+    random = np.random.default_rng(2)
+    weights = random.integers(-127, 128, (40, 48)).astype(np.int8)
+    constants = [("s", np.float32(0.02)), ("z", np.uint8(120)), ("w", weights), ("ws", np.float32(0.01))]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "ws"], ["wd"]),
+        helper.make_node("MatMul", ["d", "wd"], ["y"]),
+    ]
+    inputs, outputs = [("x", TensorProto.FLOAT, [9, 40])], [("y", TensorProto.FLOAT, [9, 48])]
+    product = save(tmp_path / "product.onnx", nodes, inputs, outputs, constants)
+    x = random.normal(size=(9, 40)).astype(np.float32)
+    results = []
+    for name in (cpu, level):
+        program = tmp_path / f"{name}.so"
+        call("compile", product, "-o", program, "--cpu", name, "--fallback", "none", "--tune", "off")
+        assert (feature.encode() in program.read_bytes()) == (name == cpu)
+        here = intarsia.compile(product, cpu=f"{name},x86-64-v2", dry_run=True, tune="off").report[
+            "variants"
+        ][0]
+        if here["runs_here"]:
+            results.append(intarsia.load(program).bind(threads=1).run({"x": x})["y"])
+        else:
+            assert "lacks" in error_of("run", program)
+    assert len(results) < 2 or np.array_equal(*results)
 
 
 def save_convolutions(path, channels, layers, size):

@@ -4,7 +4,7 @@
 // The first byte of the input chooses what is fuzzed: only the description, wrapped into a file with a
 // correct footer; the whole file with a corrected digest, since no fuzzer guesses one; or the file as it is.
 //
-// Covers: src/program/ print_program.cc read_program.cc verify_function.cc verify_program.cc
+// Covers: src/program/ print_program.cc read_program.cc variants.cc verify_function.cc verify_program.cc
 // verify_stages.cc
 #include <algorithm>
 #include <cstdint>
@@ -78,6 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto program = parse_program({begin, file.size()});
   if (program) {
     print_program(program->description);
+    for (const ProgramVariant& variant : program->variants) print_variant(variant);
     (void)verify_constants(*program);
   }
   return 0;

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <tuple>
 #include <vector>
 
+#include "backends/halide/build/product_loops.h"
 #include "backends/halide/schedule/amx_schedule.h"
 
 namespace intarsia::halide {
@@ -17,101 +17,6 @@ using Halide::Expr;
 using Halide::Parameter;
 using Halide::Type;
 using Intrinsic = Halide::Internal::Call;
-
-[[noreturn]] void refuse(const std::string& why) { throw Halide::CompileError("tile registers: " + why); }
-
-std::string print(const Stmt& statement) {
-  std::ostringstream text;
-  text << statement;
-  return text.str();
-}
-
-/// Elements of a buffer that the iterations of a nest of loops read or write.
-struct Access {
-  std::string buffer;
-  Type type;
-  Expr index;
-
-  /// Returns the distance between the elements of two neighboring iterations.
-  Expr stride(const For* loop) const {
-    const Expr next = Variable::make(Halide::Int(32), loop->name) + 1;
-    const Expr distance = simplify(substitute(loop->name, next, index) - index);
-    if (expr_uses_var(distance, loop->name)) refuse("an index is not linear");
-    return distance;
-  }
-
-  bool has_stride(const For* loop, int64_t elements) const { return is_const(stride(loop), elements); }
-
-  /// Returns the element in the first iteration of `loops`.
-  Expr first(const std::vector<const For*>& loops) const {
-    Expr at = index;
-    for (const For* loop : loops) at = substitute(loop->name, loop->min, at);
-    return simplify(at);
-  }
-};
-
-/// Nest of loops around a store.
-struct LoopNest {
-  std::vector<const For*> loops;  // outermost first
-  const Store* store = nullptr;
-};
-
-/// Puts the values of variables in their places.
-class InlineLets : public IRMutator {
- private:
-  using IRMutator::visit;
-  Stmt visit(const LetStmt* let) override { return mutate(substitute(let->name, let->value, let->body)); }
-  Expr visit(const Let* let) override { return mutate(substitute(let->name, let->value, let->body)); }
-};
-
-LoopNest read_nest(const Stmt& body) {
-  LoopNest nest;
-  for (Stmt at = body; nest.store == nullptr;) {
-    if (const auto* loop = at.as<For>()) {
-      nest.loops.push_back(loop);
-      at = loop->body;
-    } else {
-      nest.store = at.as<Store>();
-      if (nest.store == nullptr) refuse("not loops of a product:\n" + print(body));
-    }
-  }
-  return nest;
-}
-
-constexpr const char* number_of_pair_name = "intarsia_number_of_pair";
-
-/// Reads a factor, an element of a buffer that a cast widens, or part of one (number_of_pair).
-Access read_factor(const Expr& factor) {
-  const auto* part = factor.as<Intrinsic>();
-  if (part != nullptr && part->name == number_of_pair_name) {
-    const auto* pair = part->args[0].as<Load>();
-    if (pair == nullptr) refuse("a pair is computed");
-    return {pair->name, Halide::BFloat(16), pair->index * 2 + part->args[1]};
-  }
-  const auto* cast = factor.as<Cast>();
-  const auto* load = cast == nullptr ? nullptr : cast->value.as<Load>();
-  if (load == nullptr) refuse("a factor is computed");
-  return {load->name, load->type, load->index};
-}
-
-/// Reads the factors of a store that adds their product to what it overwrites.
-std::pair<Access, Access> read_factors(const Store* store) {
-  const auto* sum = store->value.as<Add>();
-  if (sum == nullptr) refuse("not a sum");
-  const bool is_first = sum->a.as<Mul>() != nullptr;
-  const auto* product = (is_first ? sum->a : sum->b).as<Mul>();
-  const auto* before = (is_first ? sum->b : sum->a).as<Load>();
-  if (product == nullptr || before == nullptr || before->name != store->name ||
-      !equal(before->index, store->index))
-    refuse("not a sum of products");
-  return {read_factor(product->a), read_factor(product->b)};
-}
-
-int64_t extent_of(const For* loop) {
-  const auto extent = as_const_int(loop->extent);
-  if (!extent) refuse("a loop has no fixed extent");
-  return *extent;
-}
 
 /// Returns a distance in bytes, of some elements.
 Expr to_bytes(const Expr& distance, int of_element) {
@@ -129,7 +34,7 @@ struct TileAxis {
     if (loops.size() > 1) rows = static_cast<int>(extent_of(loops[0]));
     tiles_of_row = static_cast<int>((elements + amx_tile - 1) / amx_tile);
     extent = static_cast<int>(elements) / tiles_of_row;
-    if (extent * tiles_of_row != elements) refuse("tiles differ");
+    if (extent * tiles_of_row != elements) refuse_loops("tiles differ");
   }
 
   int tiles() const { return rows * tiles_of_row; }
@@ -149,7 +54,7 @@ class TileWriter {
  public:
   TileWriter(const LoopNest& nest, const std::string& sums)
       : nest_(nest), name_(sums + ".amx"), sum_{sums, nest.store->value.type(), nest.store->index} {
-    if (nest.loops.size() < 3) refuse("loops are missing");
+    if (nest.loops.size() < 3) refuse_loops("loops are missing");
     neighbors_ = nest.loops.back();
     steps_ = nest.loops[nest.loops.size() - 2];
     columns_ = nest.loops[nest.loops.size() - 3];
@@ -200,14 +105,15 @@ class TileWriter {
   /// Checks that rows of tiles lie as the instructions read and write them.
   void check_layout() const {
     const int64_t dot = extent_of(neighbors_);
-    if (rows_.size() > 2) refuse("pixels lie along three axes");
-    if (extent_of(steps_) != amx_tile || dot * a_.type.bytes() != 4) refuse("the depth does not fill tiles");
+    if (rows_.size() > 2) refuse_loops("pixels lie along three axes");
+    if (extent_of(steps_) != amx_tile || dot * a_.type.bytes() != 4)
+      refuse_loops("the depth does not fill tiles");
     if (!a_.has_stride(neighbors_, 1) || !a_.has_stride(steps_, dot) || !a_.has_stride(columns_, 0))
-      refuse("rows of the first factor are not dense");
+      refuse_loops("rows of the first factor are not dense");
     if (!b_.has_stride(neighbors_, 1) || !b_.has_stride(columns_, dot) ||
         !std::ranges::all_of(rows_, [&](const For* loop) { return b_.has_stride(loop, 0); }))
-      refuse("rows of the second factor are not dense");
-    if (!sum_.has_stride(columns_, 1)) refuse("rows of sums are not dense");
+      refuse_loops("rows of the second factor are not dense");
+    if (!sum_.has_stride(columns_, 1)) refuse_loops("rows of sums are not dense");
   }
 
   Stmt store_tile(const std::string& tile, const TileAxis& rows, const TileAxis& columns, int row,
@@ -277,7 +183,7 @@ class MultiplyOnAmx : public IRMutator {
 
   Stmt visit(const For* loop) override {
     if (!loop->name.starts_with(sums_ + ".s1.")) return IRMutator::visit(loop);
-    const Stmt plain = InlineLets().mutate(Stmt(loop));
+    const Stmt plain = inline_lets(Stmt(loop));
     return TileWriter(read_nest(plain), sums_).write();
   }
 
@@ -298,11 +204,6 @@ Expr rounded_bits(const Expr& x) {
 
 Expr pack_pair(const Expr& first, const Expr& second) {
   return (rounded_bits(first) >> 16) | rounded_bits(second);
-}
-
-Expr number_of_pair(const Expr& pair, const Expr& place) {
-  return Intrinsic::make(Halide::Float(32), number_of_pair_name, {pair, place},
-                         Intrinsic::CallType::PureExtern);
 }
 
 void multiply_on_amx(Halide::Pipeline& pipeline, const std::string& sums) {

@@ -12,10 +12,6 @@ namespace intarsia::halide {
 /// along the depth.
 Halide::Expr pack_pair(const Halide::Expr& first, const Halide::Expr& second);
 
-/// Returns the number of this place, 0 or 1, of a pair, which is an element of a function, as a factor of
-/// products that multiply_on_amx() replaces: other code cannot compute it.
-Halide::Expr number_of_pair(const Halide::Expr& pair, const Halide::Expr& place);
-
 /// Replaces the loops that update `sums`, a function of (channel, pixel, ...), by instructions on tiles. Its
 /// pure definition is undefined; its update adds products of a factor that depends on the pixel and one that
 /// depends on the channel, and its loops are, the innermost first: the neighbors of a dot product, the 16

@@ -9,6 +9,7 @@
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/convert.h"
 #include "backends/halide/build/math.h"
+#include "backends/halide/build/product_loops.h"
 #include "backends/halide/build/schedule_contraction.h"
 #include "backends/halide/schedule/amx_schedule.h"
 

@@ -47,6 +47,7 @@ class ContractionBuilder {
     p.threads = b_.kernel().threads;
     p.dot = b_.kernel().contraction().packing.dot;
     p.on_amx = b_.kernel().contraction().schedule.on_amx;
+    p.calls_dot_tiles = p.dot == 4 && b_.isa().calls_dot_tiles();
     const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
     const Dim channels = conv_ ? Dim(out_sizes_[1].number() / group) : out_sizes_.back();
@@ -99,7 +100,7 @@ class ContractionBuilder {
     if (!has_dots() || (!type.is_uint() && !parts_.on_amx)) return;
     const int64_t depth = depth_of_input();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
-    if (depth % depth_unit() == 0 && !parts_.fills_up_rows()) return;
+    if (depth % depth_unit() == 0 && !parts_.fills_up_rows() && !needs_dense_rows()) return;
     if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
     if (depth % depth_unit() != 0) stage_as_->channels = depth;
   }
@@ -115,6 +116,12 @@ class ContractionBuilder {
   void fill_up_pixels() {
     const Dim& width = parts_.pixel_extents.back();
     if (conv_ && parts_.fills_up_rows()) stage_as_->more_pixels = parts_.tile.pixels - width.number();
+  }
+
+  /// Checks whether what computes the sums reads neighbors along the depth side by side, where the first
+  /// matrix has them apart. A convolution copies such an input anyway.
+  bool needs_dense_rows() const {
+    return (parts_.on_amx || parts_.calls_dot_tiles) && !conv_ && matrix_stride(0, 0) != Dim(1);
   }
 
   /// Chooses slices, which need numbers.
@@ -332,7 +339,7 @@ class ContractionBuilder {
   Expr staged_matrix(const RDom& r) {
     const bool is_open = !parts_.channels.is_number();
     if (has_dots()) return staged_dots(r);
-    if (matrix_stride(0) == 1 && !is_open) return matrix_element(1, {r[0], channel()});
+    if (matrix_stride(1, 0) == 1 && !is_open) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
     Var k("k");
     std::vector<Var> index{parts_.ci, k, parts_.co};
@@ -342,7 +349,7 @@ class ContractionBuilder {
     pack(index) = matrix_element(1, {k, column});
     parts_.pack = pack;
     parts_.pack_index = k;
-    parts_.pack_reads_along_depth = matrix_stride(1) == 1;
+    parts_.pack_reads_along_depth = matrix_stride(1, 1) == 1;
     Exprs use{parts_.ci, r[0], panel()};
     use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
     return pack(use);
@@ -365,17 +372,17 @@ class ContractionBuilder {
     pack.bound(neighbor, 0, as_int(parts_.dot)).unroll(neighbor);
     parts_.pack = pack;
     parts_.pack_index = k;
-    parts_.pack_reads_along_depth = matrix_stride(1) == 1;
+    parts_.pack_reads_along_depth = matrix_stride(1, 1) == 1;
     Exprs use{r[0], parts_.ci, dot_at(r), panel()};
     use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
     return pack(use);
   }
 
-  /// Returns the stride of the second matrix along its last axis (0) or the one before (1).
-  Dim matrix_stride(size_t axis_from_end) const {
+  /// Returns the stride of a matrix along its last axis (0) or the one before (1).
+  Dim matrix_stride(size_t matrix, size_t axis_from_end) const {
     for (size_t i = 0; i < b_.body().inputs.size(); ++i) {
       const SymbolicShape& strides = b_.input(i).strides;
-      if (b_.body().inputs[i] == node_.inputs[1]) return strides[strides.size() - 1 - axis_from_end];
+      if (b_.body().inputs[i] == node_.inputs[matrix]) return strides[strides.size() - 1 - axis_from_end];
     }
     return 0;
   }
@@ -452,6 +459,7 @@ class ContractionBuilder {
     BuiltKernel built = b_.finish(p.out, seen_argument());
     if (p.even_tiles) built.leave(*p.even_tiles);
     if (p.on_amx) built.amx_sums = {p.acc.name()};
+    if (p.calls_dot_tiles) built.dot_tile_sums = p.acc.name();
     return built;
   }
 

@@ -26,6 +26,7 @@ struct BuiltKernel {
   Argument output_argument;
   std::optional<EvenTiles> even_tiles;  // what the code leaves to call_for_even_tiles()
   std::vector<std::string> amx_sums;    // functions whose sums are left to multiply_on_amx()
+  std::string dot_tile_sums;            // function whose sums are left to call_dot_tiles(); empty: none
 
   /// Leaves the choice of tiles to call_for_even_tiles().
   void leave(const EvenTiles& tiles);

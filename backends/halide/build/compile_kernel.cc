@@ -9,6 +9,7 @@
 
 #include "backends/halide/build/amx_products.h"
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/dot_tiles.h"
 #include "backends/halide/build/level_features.h"
 #include "backends/halide/build/load_from_output.h"
 #include "backends/halide/build/name_tasks.h"
@@ -26,7 +27,7 @@ Target make_target(const Kernel& kernel, bool checks) {
   const Isa& isa = kernel.isa;
   std::vector<Target::Feature> features = features_of_level(isa.level);
   features.push_back(Target::UserContext);
-  if (const DotProducts kind = dot_products_of(kernel); kind != DotProducts::none)
+  if (const DotProducts kind = dot_products_of(kernel); multiplies_bf16(kind))
     features.push_back(kind == DotProducts::zen4 ? Target::AVX512_Zen4 : Target::AVX512_SapphireRapids);
   if (isa.device == KernelDevice::cuda)
     features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
@@ -88,6 +89,8 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
+    if (!built.dot_tile_sums.empty())
+      call_dot_tiles(pipeline, built.dot_tile_sums, scheduled.isa.vector_bytes);
     const std::string symbol = name_of(kernel, checks) + symbol_ending(kernel, built.output_argument);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),

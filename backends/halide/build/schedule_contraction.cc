@@ -19,8 +19,8 @@ void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
 }
 
-/// Leaves sums to multiply_on_amx().
-void schedule_amx(ContractionParts& p, Func acc) {
+/// Leaves sums to multiply_on_amx() or call_dot_tiles().
+void schedule_plain_loops(ContractionParts& p, Func acc) {
   std::vector<VarOrRVar> order{p.reduction[0], p.reduction[1], p.ci, p.pixels.back()};
   if (p.tile.rows > 1) order.emplace_back(p.pixels[p.pixels.size() - 2]);
   for (int i = 2; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
@@ -29,11 +29,12 @@ void schedule_amx(ContractionParts& p, Func acc) {
 
 /// Schedules sums of a tile in registers: the tile innermost, then the reduction.
 void schedule_accumulators(ContractionParts& p, Func acc) {
-  if (p.on_amx) return schedule_amx(p, acc);
+  if (p.on_amx) return schedule_plain_loops(p, acc);
   Var x = p.pixels.back();
   acc.reorder(p.ci, x);
   vectorize_lanes(acc, p);
   acc.unroll(x);
+  if (p.calls_dot_tiles) return schedule_plain_loops(p, acc);
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
   const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;

@@ -41,6 +41,7 @@ struct ContractionParts {
   Func unpack, few;
   Var unpack_step{"of_word"};
   bool on_amx = false;                  // sums are in tile registers (amx_products.h)
+  bool calls_dot_tiles = false;         // functions sum a tile (dot_tiles.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels

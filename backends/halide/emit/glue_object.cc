@@ -21,13 +21,23 @@
 
 INCLUDE_BYTES("glue", INTARSIA_HALIDE_GLUE);
 INCLUDE_BYTES("error_glue", INTARSIA_HALIDE_ERROR_GLUE);
+INCLUDE_BYTES("dot_tiles_32", INTARSIA_HALIDE_DOT_TILES_32);
+INCLUDE_BYTES("dot_tiles_64", INTARSIA_HALIDE_DOT_TILES_64);
 extern "C" const char intarsia_halide_glue_begin[], intarsia_halide_glue_end[];
 extern "C" const char intarsia_halide_error_glue_begin[], intarsia_halide_error_glue_end[];
+extern "C" const char intarsia_halide_dot_tiles_32_begin[], intarsia_halide_dot_tiles_32_end[];
+extern "C" const char intarsia_halide_dot_tiles_64_begin[], intarsia_halide_dot_tiles_64_end[];
 
 namespace intarsia::halide {
 
 std::string glue_object() { return {intarsia_halide_glue_begin, intarsia_halide_glue_end}; }
 
 std::string error_glue_object() { return {intarsia_halide_error_glue_begin, intarsia_halide_error_glue_end}; }
+
+std::string dot_tiles_object(DotProducts kind) {
+  if (kind == DotProducts::avx_vnni)
+    return {intarsia_halide_dot_tiles_32_begin, intarsia_halide_dot_tiles_32_end};
+  return {intarsia_halide_dot_tiles_64_begin, intarsia_halide_dot_tiles_64_end};
+}
 
 }  // namespace intarsia::halide

@@ -48,6 +48,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   region.kernels = static_cast<int>(region.object_files.size());
   // Code with checks includes Halide's own runtime.
   if (!emit.checks && !kernels.empty()) region.object_files.push_back(glue_object());
+  if (needed != DotProducts::none && !multiplies_bf16(needed))
+    region.object_files.push_back(dot_tiles_object(needed));
   return region;
 }
 

@@ -164,8 +164,7 @@ class Fuser {
       const NodeId maker = graph_.value(input).producer;
       if (maker == no_node || maker < group.nodes.front() || taken_[index(maker)]) continue;
       const bool is_alone = readers_[index(input)].size() == 1 && !is_region_output(input);
-      if (widens(graph_.node(maker)) && is_alone && shape(input) == shape(group.output))
-        added.insert(maker);
+      if (widens(graph_.node(maker)) && is_alone && shape(input) == shape(group.output)) added.insert(maker);
     }
   }
 

@@ -105,7 +105,7 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
 /// Checks whether dot products of bf16 can compute the products of f32.
 bool allows_rounding(const Graph& body, const Node& anchor, const ContractionSizes& sizes, const Isa& isa) {
   const auto is_f32 = [&](ValueId value) { return body.value(value).type.dtype == DType::f32; };
-  return isa.has_dot_products() && sizes.depth % 2 == 0 && is_f32(anchor.inputs[0]) &&
+  return isa.has_bf16_products() && sizes.depth % 2 == 0 && is_f32(anchor.inputs[0]) &&
          is_f32(anchor.inputs[1]) && is_f32(anchor.outputs[0]);
 }
 

@@ -24,7 +24,7 @@ Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   const int64_t l2_bytes = cpu == "native" ? l2_of_this_machine() : typical_l2_bytes;
   const DotProducts dots = device == KernelDevice::cpu ? kind : DotProducts::none;
   if (level == "x86-64-v4") return Isa{level, 64, 32, device, 1, l2_bytes, dots};
-  if (level == "x86-64-v3") return Isa{level, 32, 16, device, 1, l2_bytes};
+  if (level == "x86-64-v3") return Isa{level, 32, 16, device, 1, l2_bytes, dots};
   if (level == "x86-64-v2") return Isa{level, 16, 16, device, 1, l2_bytes};
   return fail("halide: cannot generate code for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4",
               level);

@@ -27,7 +27,11 @@ struct Isa {
   /// Returns true if the work items of a group run side by side, so that neighbors should read and write
   /// neighboring elements.
   bool runs_groups() const { return group_items > 1; }
+  /// Returns true if one instruction sums four products of 8 bits.
   bool has_dot_products() const { return dot_products != DotProducts::none; }
+  bool has_bf16_products() const { return multiplies_bf16(dot_products); }
+  /// Returns true if Halide cannot generate that instruction (emit/dot_tiles.c).
+  bool calls_dot_tiles() const { return has_dot_products() && !has_bf16_products(); }
   bool has_amx() const { return dot_products == DotProducts::amx; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while

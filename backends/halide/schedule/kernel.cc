@@ -158,6 +158,10 @@ const char* dot_products_text(DotProducts kind) {
   switch (kind) {
     case DotProducts::none:
       return "";
+    case DotProducts::avx_vnni:
+      return ", dot products of AVX-VNNI";
+    case DotProducts::avx512_vnni:
+      return ", dot products of AVX-512 VNNI";
     case DotProducts::sapphire_rapids:
       return ", dot products of Sapphire Rapids";
     case DotProducts::zen4:

@@ -34,12 +34,14 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
   };
   if (schedule.algorithm != Algorithm::direct || kernel.isa.is_offloaded()) return 1;
   if (has(0, DType::u8)) {
-    const int64_t dot = kernel.isa.has_dot_products() ? 4 : 2;
+    const bool fills_vectors = schedule.tile.lanes * 4 == kernel.isa.vector_bytes;
+    const bool has_four = kernel.isa.has_dot_products() && (fills_vectors || !kernel.isa.calls_dot_tiles());
+    const int64_t dot = has_four ? 4 : 2;
     return sizes.group == 1 || sizes.depth % dot == 0 ? dot : 1;
   }
   if (schedule.on_amx) return 2;
   const bool are_bf16 = schedule.rounds_to_bf16 || (has(0, DType::bf16) && has(1, DType::bf16));
-  return are_bf16 && sizes.depth % 2 == 0 && kernel.isa.has_dot_products() ? 2 : 1;
+  return are_bf16 && sizes.depth % 2 == 0 && kernel.isa.has_bf16_products() ? 2 : 1;
 }
 
 /// Returns the kernel with its weights in panels as wide as the register tile, or in one if panels would

@@ -158,7 +158,7 @@ def compile(
     pins: {node name pattern: "backend@slot"}.
     fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
     threads: threads that a run will use; 0: all cores that this process may use.
-    cpu: "native", a level such as "x86-64-v3", or a processor and its successors: "sapphirerapids", "znver4".
+    cpu: "native", a level ("x86-64-v3") or a processor, as `--cpu` lists them; of "A,B" a machine takes the best it runs.
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
     precision: "bf16": products of f32 may round their factors, where that is faster; "auto": the same if no output then
