@@ -44,6 +44,15 @@ bool is_quantized(DType dtype) { return dtype == DType::u8 || dtype == DType::i8
 
 bool is_f32(DType dtype) { return dtype == DType::f32; }
 
+/// Operators that reduce to the largest or least element, which OpenVINO looks for among whole numbers where
+/// the result is quantized, also after elementwise operators.
+constexpr std::string_view extreme_operators = " GlobalMaxPool ReduceMax ReduceMin ";
+
+/// Checks whether the graph quantizes numbers.
+bool has_quantization(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "QuantizeLinear"; });
+}
+
 /// Checks whether elements of the type pass unchanged from an input to an output.
 bool is_moved_exactly(DType dtype) {
   return is_computed(dtype) || dtype == DType::i32 || is_quantized(dtype);
@@ -128,6 +137,9 @@ Support computes_exactly(const Graph& graph, const Node& node) {
   if (const Support form = check_form(graph, node); !form.yes) return form;
   if (node.op == "Cast" && has_output(node, 0) && graph.value(node.outputs[0]).type.dtype == DType::boolean)
     return Support::refused("OpenVINO casts NaN to false");
+  if (is_among(extreme_operators, node) && has_quantization(graph))
+    return Support::refused(
+        fmt::format("OpenVINO computes {} in integers where its result is quantized", node.op));
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!has_input(node, i)) continue;
     if (const Support input = check_input(graph, node, i); !input.yes) return input;

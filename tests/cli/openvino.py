@@ -6,6 +6,7 @@ backends/openvino/ node_rules.cc target.cc
 
 import os
 
+import numpy as np
 import pytest
 from cli_models import LIGHT_MODELS, call, call_json, error_of, save, save_small
 
@@ -116,6 +117,27 @@ def refusal(path, op, dtype, **attributes):
 def test_it_refuses_operators_that_it_computes_otherwise(tmp_path, op):
     message = refusal(tmp_path / "m.onnx", op, TensorProto.FLOAT, **({"fmod": 1} if op == "Mod" else {}))
     assert f"{op} is not among the operators that OpenVINO is used for" in message
+
+
+@pytest.mark.parametrize("op", ("ReduceMax", "ReduceMin", "GlobalMaxPool"))
+def test_it_refuses_extremes_of_what_is_quantized(tmp_path, op):
+    grid = [("scale", np.float32(0.03)), ("zero", np.uint8(128))]
+    nodes = [
+        helper.make_node(op, ["x"], ["largest"]),
+        helper.make_node("Relu", ["largest"], ["positive"]),
+        helper.make_node("QuantizeLinear", ["positive", "scale", "zero"], ["y"]),
+    ]
+    save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", TensorProto.FLOAT, [1, 3, 4, 4])],
+        [("y", TensorProto.UINT8, [1, 3 if op[0] == "G" else 1, 1, 1])],
+        grid,
+    )
+    message = error_of("compile", tmp_path / "m.onnx", "--backends", "openvino", "--dry-run")
+    assert f"OpenVINO computes {op} in integers where its result is quantized" in message
+    call("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.so", "--backends", "openvino,reference")
+    call("check", tmp_path / "m.so")
 
 
 @pytest.mark.parametrize(

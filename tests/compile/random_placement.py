@@ -191,12 +191,6 @@ class RandomGraph:
         return {name: self.random.uniform(-2, 2, shape).astype(np.float32) for name, shape in self.inputs}
 
 
-class GraphOfFloats(RandomGraph):
-    """OpenVINO's optimizer moves quantization through other operators, and is some steps off."""
-
-    KINDS = RandomGraph.KINDS[:-3]
-
-
 def random_pins(graph, path):
     """About half of the nodes, each to a target that runs it. Those of constants are folded, and have no place."""
     refused = {node["name"]: " ".join(node["refusals"]) for node in intarsia.explain(path)["nodes"]}
@@ -271,7 +265,7 @@ def test_memory_limits(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(GRAPHS // 4), ids=lambda seed: f"seed_{seed}")
 def test_in_openvino(seed, tmp_path):
     """What nothing computes (an Identity, a Split into parts that are outputs) its optimizer removes."""
-    graph = GraphOfFloats(seed)
+    graph = RandomGraph(seed)
     path = tmp_path / "model.onnx"
     onnx.save(graph.model(), path)
     want = intarsia.compile(path, backends=["reference"]).load().bind()
