@@ -52,9 +52,11 @@ def device():
 
 
 def random_pins(graph):
-    """About three quarters of the nodes."""
+    """About three quarters of the nodes, without those that a device may lack types for."""
     pins = {}
     for node in graph.nodes:
+        if node.name in graph.few_bits:
+            continue
         on_plugin = node.op_type == "Conv" and graph.random.random() < 0.6
         target = "toy_npu@n" if on_plugin else str(graph.random.choice(TARGETS))
         if graph.random.random() < 0.75 and not (node.op_type in UNKNOWN and target.startswith("halide")):

@@ -401,6 +401,7 @@ class ContractionBuilder {
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
     parts_.pad = staged.pad;
+    parts_.pad_channels = b_.sizes(node_.inputs[0])[1].number();
     return staged.at(at);
   }
 

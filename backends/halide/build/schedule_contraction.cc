@@ -58,7 +58,14 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
 
 void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int64_t channels) {
   if (!p.stage.defined()) return;
-  if (p.pad.defined()) p.pad.compute_at(level).vectorize(p.pad.args()[0], lanes, TailStrategy::GuardWithIf);
+  if (p.pad.defined()) {
+    const Var place = p.pad.args()[0], pixel("pixel"), channel("channel");
+    const int of_pixel = as_int(p.pad_channels);
+    p.pad.compute_at(level)
+        .align_bounds(place, of_pixel)
+        .split(place, pixel, channel, of_pixel)
+        .unroll(channel);
+  }
   p.stage.compute_at(level);
   int factor = vector_factor(channels, lanes);
   if (factor > 1) p.stage.vectorize(p.stage_vars[0], factor, TailStrategy::ShiftInwards);

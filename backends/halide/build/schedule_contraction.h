@@ -29,7 +29,8 @@ struct ContractionParts {
   Var slice{"slice"};
   Func slice_sum, slice_sums;
   std::vector<Var> stage_vars;  // channel first
-  Func pad;                     // copy that the stage is made of, if any
+  Func pad;  // copy that the stage is made of, if any: pad(pixel * channels + channel, ...)
+  int64_t pad_channels = 1;
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
   RDom reduction;   // with dot products, neighbors along the depth first, apart from the rest of it

@@ -218,6 +218,21 @@ output %t
     EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 1e-5, 1e-5), "") << "output " << i;
 }
 
+/// Compiles a graph with one output, runs it between guard pages, and compares it with the reference.
+void expect_as_reference(const std::string& text) {
+  SCOPED_TRACE(text);
+  const auto graph = make_graph("graph \"g\" opsets {\"\": 21}\n" + text);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const std::vector<Tensor> inputs = random_inputs(*graph);
+  const auto want = run_reference(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().message;
+  const auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
+  ASSERT_TRUE(region) << region.error().message;
+  const auto got = (*region)->run_guarded(inputs, true);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-5), "");
+}
+
 /// Checks constants that no product takes as they are: odd blocks, a scale for each step along the
 /// depth, blocks along the columns, three axes.
 TEST(FewBitsOfOtherReaders, ScalesThatNoColumnHasAreDequantized) {
@@ -229,19 +244,7 @@ TEST(FewBitsOfOtherReaders, ScalesThatNoColumnHasAreDequantized) {
         "block_size=4}",
         "input %w : u4[2,24,6]\ninput %w_scale : f32[2,3,6]\n%d = DequantizeLinear(%w, %w_scale) {axis=1, "
         "block_size=8}"}) {
-    SCOPED_TRACE(text);
-    const auto graph = make_graph(fmt::format(
-        "graph \"g\" opsets {{\"\": 21}}\ninput %x : f32[2,5,24]\n{}\n%y = MatMul(%x, %d)\noutput %y\n",
-        text));
-    ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs = random_inputs(*graph);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
-    const auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
-    ASSERT_TRUE(region) << region.error().message;
-    const auto got = (*region)->run_guarded(inputs, true);
-    ASSERT_TRUE(got) << got.error().message;
-    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-5), "");
+    expect_as_reference(fmt::format("input %x : f32[2,5,24]\n{}\n%y = MatMul(%x, %d)\noutput %y\n", text));
   }
 }
 
@@ -254,20 +257,10 @@ TEST(FewBitsOfOtherReaders, FactorsHaveAnyForm) {
         "%y = MatMul(%x, %d)",
         "input %z : f32[24,5]\n%x = Transpose(%z) {perm=[1,0]}\n%y = MatMul(%x, %d)",
         "input %x : f32[24,5]\n%y = Gemm(%x, %d) {transA=1}"}) {
-    SCOPED_TRACE(text);
-    const auto graph = make_graph(
-        fmt::format("graph \"g\" opsets {{\"\": 21}}\ninput %w : i4[24,9]\ninput %w_scale : f32[3,9]\n"
+    expect_as_reference(
+        fmt::format("input %w : i4[24,9]\ninput %w_scale : f32[3,9]\n"
                     "%d = DequantizeLinear(%w, %w_scale) {{axis=0, block_size=8}}\n{}\noutput %y\n",
                     text));
-    ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs = random_inputs(*graph);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
-    const auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
-    ASSERT_TRUE(region) << region.error().message;
-    const auto got = (*region)->run_guarded(inputs, true);
-    ASSERT_TRUE(got) << got.error().message;
-    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-5), "");
   }
 }
 
