@@ -174,22 +174,6 @@ class TileWriter {
   std::vector<const For*> rows_, others_;  // others: of the reduction
 };
 
-class MultiplyOnAmx : public IRMutator {
- public:
-  explicit MultiplyOnAmx(std::string sums) : sums_(std::move(sums)) {}
-
- private:
-  using IRMutator::visit;
-
-  Stmt visit(const For* loop) override {
-    if (!loop->name.starts_with(sums_ + ".s1.")) return IRMutator::visit(loop);
-    const Stmt plain = inline_lets(Stmt(loop));
-    return TileWriter(read_nest(plain), sums_).write();
-  }
-
-  std::string sums_;
-};
-
 /// Rounds an f32 to bf16, to nearest even. Returns the bits of an f32 whose lower half is zero.
 Expr rounded_bits(const Expr& x) {
   const Type bits_type = Halide::UInt(32);
@@ -207,7 +191,7 @@ Expr pack_pair(const Expr& first, const Expr& second) {
 }
 
 void multiply_on_amx(Halide::Pipeline& pipeline, const std::string& sums) {
-  pipeline.add_custom_lowering_pass(new MultiplyOnAmx(sums));
+  replace_products(pipeline, sums, [=](const LoopNest& nest) { return TileWriter(nest, sums).write(); });
 }
 
 }  // namespace intarsia::halide

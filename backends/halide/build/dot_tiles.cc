@@ -85,7 +85,7 @@ class CallWriter {
       refuse_loops("channels are not those of whole vectors");
   }
 
-  /// Returns the distance of neighboring iterations in elements; 0 if there is no loop.
+  /// Returns the distance between neighboring iterations in elements; 0 if there is no loop.
   static Expr stride(const Access& access, const For* loop) {
     return loop == nullptr ? make_const(Halide::Int(64), 0) : to_int64(access.stride(loop));
   }
@@ -96,27 +96,11 @@ class CallWriter {
   std::vector<const For*> reduction_;  // outermost first
 };
 
-class CallDotTiles : public IRMutator {
- public:
-  CallDotTiles(std::string sums, int vector_bytes) : sums_(std::move(sums)), vector_bytes_(vector_bytes) {}
-
- private:
-  using IRMutator::visit;
-
-  Stmt visit(const For* loop) override {
-    if (!loop->name.starts_with(sums_ + ".s1.")) return IRMutator::visit(loop);
-    const Stmt plain = inline_lets(Stmt(loop));
-    return CallWriter(read_nest(plain), sums_, vector_bytes_).write();
-  }
-
-  std::string sums_;
-  int vector_bytes_;
-};
-
 }  // namespace
 
 void call_dot_tiles(Halide::Pipeline& pipeline, const std::string& sums, int vector_bytes) {
-  pipeline.add_custom_lowering_pass(new CallDotTiles(sums, vector_bytes));
+  replace_products(pipeline, sums,
+                   [=](const LoopNest& nest) { return CallWriter(nest, sums, vector_bytes).write(); });
 }
 
 }  // namespace intarsia::halide

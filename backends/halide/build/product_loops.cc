@@ -39,6 +39,38 @@ Access read_factor(const Expr& factor) {
   return {load->name, load->type, load->index};
 }
 
+LoopNest read_nest(const Stmt& body) {
+  LoopNest nest;
+  for (Stmt at = body; nest.store == nullptr;) {
+    if (const auto* loop = at.as<For>()) {
+      nest.loops.push_back(loop);
+      at = loop->body;
+    } else {
+      nest.store = at.as<Store>();
+      if (nest.store == nullptr) refuse_loops("not loops of a product:\n" + print(body));
+    }
+  }
+  return nest;
+}
+
+class ReplaceProducts : public IRMutator {
+ public:
+  ReplaceProducts(std::string sums, std::function<Stmt(const LoopNest&)> write)
+      : sums_(std::move(sums)), write_(std::move(write)) {}
+
+ private:
+  using IRMutator::visit;
+
+  Stmt visit(const For* loop) override {
+    if (!loop->name.starts_with(sums_ + ".s1.")) return IRMutator::visit(loop);
+    const Stmt plain = InlineLets().mutate(Stmt(loop));
+    return write_(read_nest(plain));
+  }
+
+  std::string sums_;
+  std::function<Stmt(const LoopNest&)> write_;
+};
+
 }  // namespace
 
 void refuse_loops(const std::string& why) { throw Halide::CompileError("loops of products: " + why); }
@@ -58,20 +90,9 @@ Expr Access::first(const std::vector<const For*>& loops) const {
   return simplify(at);
 }
 
-Stmt inline_lets(const Stmt& statement) { return InlineLets().mutate(statement); }
-
-LoopNest read_nest(const Stmt& body) {
-  LoopNest nest;
-  for (Stmt at = body; nest.store == nullptr;) {
-    if (const auto* loop = at.as<For>()) {
-      nest.loops.push_back(loop);
-      at = loop->body;
-    } else {
-      nest.store = at.as<Store>();
-      if (nest.store == nullptr) refuse_loops("not loops of a product:\n" + print(body));
-    }
-  }
-  return nest;
+void replace_products(Halide::Pipeline& pipeline, const std::string& sums,
+                      std::function<Stmt(const LoopNest&)> write) {
+  pipeline.add_custom_lowering_pass(new ReplaceProducts(sums, std::move(write)));
 }
 
 Expr number_of_pair(const Expr& pair, const Expr& place) {

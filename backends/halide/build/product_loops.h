@@ -5,6 +5,7 @@
 #include <Halide.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,10 +34,10 @@ struct LoopNest {
   const Halide::Internal::Store* store = nullptr;
 };
 
-/// Puts the values of variables in their places.
-Halide::Internal::Stmt inline_lets(const Halide::Internal::Stmt& statement);
-
-LoopNest read_nest(const Halide::Internal::Stmt& body);
+/// Replaces the loops that update `sums`, a function, by what `write` makes of them, after all of Halide's
+/// passes. In the nest the values of variables are in their places.
+void replace_products(Halide::Pipeline& pipeline, const std::string& sums,
+                      std::function<Halide::Internal::Stmt(const LoopNest&)> write);
 
 /// Returns the number of this place, 0 or 1, of a pair, which is an element of a function, as a factor of
 /// products that a pass replaces: other code cannot compute it.

@@ -189,10 +189,25 @@ TEST_P(FewBits, StayInTheProgram) {
 INSTANTIATE_TEST_SUITE_P(Cases, FewBits, testing::ValuesIn(few_bits_cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// Compiles a graph, runs it between guard pages, and compares its outputs with the reference.
+void expect_as_reference(const std::string& text) {
+  SCOPED_TRACE(text);
+  const auto graph = make_graph("graph \"g\" opsets {\"\": 21}\n" + text);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const std::vector<Tensor> inputs = random_inputs(*graph);
+  const auto want = run_reference(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().message;
+  const auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
+  ASSERT_TRUE(region) << region.error().message;
+  const auto got = (*region)->run_guarded(inputs, true);
+  ASSERT_TRUE(got) << got.error().message;
+  for (size_t i = 0; i < want->size(); ++i)
+    EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 1e-5, 1e-5), "") << "output " << i;
+}
+
 /// Checks readers that want the numbers: they get them, and products beside them the integers.
 TEST(FewBitsOfOtherReaders, AreDequantized) {
-  const auto graph = make_graph(R"(graph "g" opsets {"": 21}
-input %x : f32[5,24]
+  expect_as_reference(R"(input %x : f32[5,24]
 input %z : f32[24,6]
 input %w : i4[24,6]
 input %w_scale : f32[3,6]
@@ -206,31 +221,6 @@ output %y
 output %s
 output %t
 )");
-  ASSERT_TRUE(graph) << graph.error().message;
-  const std::vector<Tensor> inputs = random_inputs(*graph);
-  const auto want = run_reference(*graph, inputs);
-  ASSERT_TRUE(want) << want.error().message;
-  const auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
-  ASSERT_TRUE(region) << region.error().message;
-  const auto got = (*region)->run_guarded(inputs, true);
-  ASSERT_TRUE(got) << got.error().message;
-  for (size_t i = 0; i < want->size(); ++i)
-    EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 1e-5, 1e-5), "") << "output " << i;
-}
-
-/// Compiles a graph with one output, runs it between guard pages, and compares it with the reference.
-void expect_as_reference(const std::string& text) {
-  SCOPED_TRACE(text);
-  const auto graph = make_graph("graph \"g\" opsets {\"\": 21}\n" + text);
-  ASSERT_TRUE(graph) << graph.error().message;
-  const std::vector<Tensor> inputs = random_inputs(*graph);
-  const auto want = run_reference(*graph, inputs);
-  ASSERT_TRUE(want) << want.error().message;
-  const auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
-  ASSERT_TRUE(region) << region.error().message;
-  const auto got = (*region)->run_guarded(inputs, true);
-  ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-5, 1e-5), "");
 }
 
 /// Checks constants that no product takes as they are: odd blocks, a scale for each step along the
