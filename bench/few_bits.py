@@ -2,8 +2,8 @@
 
     build/venv/bin/python bench/few_bits.py [--seconds S]
 
-MatMulNBits with blocks of 32 and zero points. Ours without frameworks, compiled without times from before. All run in turn in one process;
-times are the least.
+MatMulNBits with blocks of 32 and zero points; f16: the product of f32 with `--precision f16`. Ours without frameworks, compiled without
+times from before. All run in turn in one process; times are the least.
 """
 
 from __future__ import annotations
@@ -55,10 +55,20 @@ def save_product(rows: int, depth: int, columns: int, bits: int) -> pathlib.Path
     return path
 
 
-def bind_ours(model: pathlib.Path, threads: int) -> intarsia.Session:
-    program = model.with_suffix(f".{threads}.so")
+def bind_ours(model: pathlib.Path, threads: int, precision: str = "f32") -> intarsia.Session:
+    program = model.with_suffix(f".{threads}.{precision}.so")
     with tempfile.TemporaryDirectory() as cache:
-        options = ["--fallback", "none", "--threads", str(threads), "--cache", cache, "-q"]
+        options = [
+            "--fallback",
+            "none",
+            "--threads",
+            str(threads),
+            "--cache",
+            cache,
+            "--precision",
+            precision,
+            "-q",
+        ]
         subprocess.run([BIN / "intarsia", "compile", model, "-o", program, *options], check=True)
     return intarsia.load(program).bind(threads=threads)
 
@@ -74,6 +84,7 @@ def measure(sizes: tuple[int, int, int], threads: int, seconds: float) -> dict[s
     models = {bits: save_product(*sizes, bits) for bits in (4, 8, 32)}
     x = {"x": np.random.default_rng(2).standard_normal(sizes[:2]).astype(np.float32)}
     ours = {bits: bind_ours(model, threads) for bits, model in models.items()}
+    ours[16] = bind_ours(models[32], threads, "f16")
     theirs = {bits: open_onnxruntime(model, threads) for bits, model in models.items() if bits != 8}
     runs = {f"ours {bits}": lambda one=one: one.run(x) for bits, one in ours.items()}
     runs |= {f"ONNX Runtime {bits}": lambda one=one: one.run(None, x) for bits, one in theirs.items()}
@@ -89,14 +100,14 @@ def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     print(f"ONNX Runtime {onnxruntime.__version__}, {processor()}\n")
     print(
-        "| product | threads | f32, ms | 8 bits | 4 bits | f32 / 4 bits | ONNX Runtime f32 | 4 bits | its 4 bits / ours |"
+        "| product | threads | f32, ms | f16 | 8 bits | 4 bits | f32 / 4 bits | ONNX Runtime f32 | 4 bits | its 4 bits / ours |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for sizes in SIZES:
         for threads in THREADS:
             ms = measure(sizes, threads, arguments.seconds)
             cells = ["x".join(map(str, sizes)), str(threads)]
-            cells += [f"{ms[f'ours {bits}']:.2f}" for bits in (32, 8, 4)]
+            cells += [f"{ms[f'ours {bits}']:.2f}" for bits in (32, 16, 8, 4)]
             cells += [f"{ms['ours 32'] / ms['ours 4']:.1f}", f"{ms['ONNX Runtime 32']:.2f}"]
             cells += [f"{ms['ONNX Runtime 4']:.2f}", f"{ms['ONNX Runtime 4'] / ms['ours 4']:.1f}"]
             print("| " + " | ".join(cells) + " |", flush=True)

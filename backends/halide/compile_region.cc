@@ -35,6 +35,20 @@ constexpr auto region_steps = std::to_array<std::string_view>({
 });
 
 /// Checks that all places are known: too long an expression of open sizes is not.
+/// Returns the type that products may round factors to: f16 only if all their weights are in its range.
+DType rounding_of(const Graph& graph, DType wanted) {
+  if (wanted != DType::f16) return wanted;
+  constexpr float largest = 65504;
+  const auto is_in_range = [](float number) { return std::abs(number) <= largest; };
+  for (const Node& node : graph.nodes) {
+    if (op_of(node) != CoreOp::matmul && op_of(node) != CoreOp::conv) continue;
+    const std::optional<Tensor>& weights = graph.value(node.inputs[1]).constant;
+    if (weights && weights->dtype() == DType::f32 && !std::ranges::all_of(weights->as<float>(), is_in_range))
+      return DType::f32;
+  }
+  return wanted;
+}
+
 Status check_storage(const Layouts& layouts) {
   const auto is_known = [](const Storage& storage) {
     return storage.offset.is_known() && std::ranges::all_of(storage.strides, &Dim::is_known);
@@ -66,7 +80,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   print("simplify", [&] { return print_graph(graph); });
 
   // Convolutions of few channels have a depth that fills tile registers.
-  unfold_taps(graph, isa, options.allows_bf16);
+  unfold_taps(graph, isa, options.rounds_to == DType::bf16);
   print("unfold_taps", [&] { return print_graph(graph); });
 
   // Values have places relative to the memory that they share.
@@ -87,7 +101,9 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
 
   options.progress.expect(static_cast<double>(calls.size()));  // choosing schedules adds its own units
   // A kernel's text determines its code; weights are packed as its schedule wants them.
-  TRY(choose_schedules(calls, emitter, emit_options, options));
+  CompileOptions allowed = options;
+  allowed.rounds_to = rounding_of(graph, options.rounds_to);
+  TRY(choose_schedules(calls, emitter, emit_options, allowed));
   print("choose_schedules", [&] { return print_calls(layouts, calls); });
 
   // Outputs share memory with inputs that have no later reader, where sizes tell that both take as much.

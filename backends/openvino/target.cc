@@ -99,7 +99,7 @@ class OpenVinoTarget : public Target {
     OnnxModel model = TRY(write_onnx_model(unfold_constants(region), LargeConstants::left_out));
     if (!options.is_loaded_next) TRY(check_region(model, region, device_of(device.name)));
     CompiledRegion compiled;
-    compiled.blob = encode_region_model(model.bytes, model.constant_names, options.allows_bf16);
+    compiled.blob = encode_region_model(model.bytes, model.constant_names, options.rounds_to == DType::bf16);
     compiled.constants = std::move(model.constants);
     compiled.kernels = static_cast<int>(region.nodes.size());
     return compiled;

@@ -72,7 +72,7 @@ Json write_inputs(const InputValues& values, const TemporaryFolder& folder) {
 }
 
 Json compare_outputs(const Json& ours, const Json& theirs, const std::string& precision) {
-  constexpr double tolerance_of_bf16 = 6e-2, by_default = -1;
+  const double tolerance = precision == "bf16" ? 6e-2 : precision == "f16" ? 1e-2 : -1;  // -1: the default
   if (ours.size() != theirs.size())
     throw intarsia::Error(fmt::format("has {} outputs, intarsia {}", theirs.size(), ours.size()));
   Json compared = Json::array();
@@ -82,8 +82,7 @@ Json compare_outputs(const Json& ours, const Json& theirs, const std::string& pr
     const intarsia::View actual = a.view(), reference = b.view();
     const std::string name = ours[i]["name"];
     const auto report = intarsia::Compiler::get().compare(
-        intarsia::detail::tensor(name, actual), intarsia::detail::tensor(name, reference),
-        precision == "bf16" ? tolerance_of_bf16 : by_default);
+        intarsia::detail::tensor(name, actual), intarsia::detail::tensor(name, reference), tolerance);
     compared.push_back(Json::parse(report.json));
   }
   return compared;

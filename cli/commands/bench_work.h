@@ -44,7 +44,7 @@ struct Subject {
   /// Its inputs at each shape to measure at, in turn; at least one.
   std::vector<std::vector<intarsia::Argument>> inputs;
   Json compiled;          // report of compile; null for a program
-  std::string precision;  // precision of its products of f32: "f32", "bf16"
+  std::string precision;  // precision of its products of f32: "f32", "bf16", "f16"
 };
 /// Returns how many shapes there are to measure at. Throws UsageError for --shape that says none.
 size_t count_shapes(const BenchOptions& options);

@@ -201,7 +201,7 @@ void add_check_command(CLI::App& app) {
       ->add_option(
           "--rtol", options->check.rtol,
           "Allowed difference, relative to the largest number in the output (default: 1e-3; outputs in f16 "
-          "1e-2, in bf16 and with --precision bf16 6e-2)")
+          "1e-2, as with --precision f16; in bf16 and with --precision bf16 6e-2)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("R");
   command->add_option("--atol", options->check.atol, "Additional allowed difference (default: 1e-5)")

@@ -214,8 +214,8 @@ std::string print_precision(const Json& products) {
   const std::string error =
       fmt::format("'{}' differs from that in f32 by {:.2g} of its largest element",
                   products["output"].get<std::string>(), products["error"].get<double>());
-  if (precision == "bf16") return fmt::format("  precision bf16: {}\n", error);
-  return fmt::format("  precision f32: in bf16 {}, more than {}\n", error,
+  if (precision != "f32") return fmt::format("  precision {}: {}\n", precision, error);
+  return fmt::format("  precision f32: in {} {}, more than {}\n", products["tried"].get<std::string>(), error,
                      products["max_error"].get<double>());
 }
 

@@ -17,7 +17,7 @@ struct Work {
   std::string folder;                     // folder for its outputs
   std::string signature;                  // signature of a SavedModel
   std::vector<std::string> op_libraries;  // libraries of the user's TensorFlow operators
-  std::string precision;                  // precision of products of f32: "f32", "bf16"
+  std::string precision;                  // precision of products of f32: "f32", "bf16", "f16"
   std::vector<std::string> devices;       // devices that each run the whole program; empty: its stages run
 };
 

@@ -110,8 +110,9 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->group(help_group::code);
   add_choice(
       command, "--precision", options.precision,
-      "bf16: products with constant weights round their factors to bf16 where that is faster; auto: the "
-      "same, if outputs differ by at most --max-error (default: f32)")
+      "bf16: products with constant weights round their factors to bf16 where that is faster; f16: they "
+      "keep these weights as f16; auto: bf16, or else f16, if outputs differ by at most --max-error "
+      "(default: f32)")
       ->group(help_group::code);
   command
       .add_option("--max-error", options.max_error,

@@ -180,7 +180,7 @@ typedef struct intarsia_program_info {
   size_t slot_count;
   const void*
       identity; /* the same for all handles that share code and constants, for no other while these exist */
-  const char* precision; /* type that products of f32 round their factors to, "bf16"; "f32": they do not */
+  const char* precision; /* type that products of f32 round factors to, "bf16" or "f16"; "f32": they do not */
 } intarsia_program_info;
 
 typedef struct intarsia_function {

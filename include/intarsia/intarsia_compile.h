@@ -116,9 +116,10 @@ typedef struct intarsia_compile_request {
    * Plans are measured with the first of each. */
   intarsia_strings tune_at;
   /* "f32": products of f32 are exact but for rounding; "bf16": those with constant weights may round their
-   * factors to bf16 where that is measured to be faster, and sum in f32. Inputs, outputs and what a model has
-   * in other types stay as they are. "bf16" is an error where the CPU lacks such products. "auto": "bf16"
-   * where the CPU has them and no output differs from that in f32 by more than max_error, else "f32". Both
+   * factors to bf16 where that is measured to be faster, and sum in f32; "f16": they may keep these weights
+   * as f16. Inputs, outputs and what a model has in other types stay as they are. "bf16" is an error where
+   * the CPU lacks such products, "f16" where it cannot widen f16. "auto": "bf16", or else "f16", where the
+   * CPU has it and no output differs from that in f32 by more than max_error, else "f32". All but "f32"
    * compile the model in f32, too, and run both programs. NULL: "f32". */
   const char* precision;
   /* Largest difference, relative to the largest element of an output, with precision "auto"; 0: 0.01. */
@@ -220,7 +221,7 @@ typedef struct intarsia_check_request {
    * is available and runs the model, else "reference". */
   const char* against;
   /* Floats may differ by atol + rtol * max|reference|. Negative: atol 1e-5; rtol 1e-3, 1e-2 for outputs of
-   * f16, 6e-2 for those of bf16 and for all if `compile` allows precision "bf16". */
+   * f16 and for all with precision "f16", 6e-2 for those of bf16 and for all with "bf16" or "auto". */
   double rtol, atol;
   const intarsia_tensor* inputs; /* input_count inputs; all others are filled */
   size_t input_count;
@@ -280,7 +281,7 @@ typedef struct intarsia_peer_request {
   const char* signature;         /* signature of a SavedModel; NULL: "serving_default", or the only one */
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
   const char*
-      precision; /* "f32", "bf16": what openvino computes f32 in; others compute in f32. NULL: "f32" */
+      precision; /* "bf16": openvino computes f32 in it; "f16", "f32": in f32, as others do. NULL: "f32" */
 } intarsia_peer_request;
 
 /* Opens a model. Close it with intarsia_peer_close. Errors: the runtime is not on this machine, or

@@ -22,7 +22,7 @@ inline namespace v1 {
 /// Choices of CompileOptions; intarsia_compile_request describes them, and detail::Words spells them.
 enum class Fallback { automatic, none };
 enum class Math { fast, exact };
-enum class Precision { f32, bf16, automatic };
+enum class Precision { f32, bf16, f16, automatic };
 enum class Optimize { speed, size };
 enum class Tune { fast, off, full };
 enum class Objective { latency, throughput };
@@ -97,7 +97,7 @@ struct Words<Math> {
 };
 template <>
 struct Words<Precision> {
-  static constexpr const char* list[] = {"f32", "bf16", "auto"};
+  static constexpr const char* list[] = {"f32", "bf16", "f16", "auto"};
 };
 template <>
 struct Words<Optimize> {

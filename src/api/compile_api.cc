@@ -198,13 +198,13 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
   std::string& model = read.request.model_path;
   model = request.model_path.empty() ? request.path : request.model_path;
   if (!request.model_path.empty()) TRY(check_regular_file(main_file(model)));
-  bool rounds = read.request.precision != Precision::f32;
+  DType rounds_to = read.request.precision == Precision::automatic ? DType::bf16 : read.request.rounds_to;
   if (TRY(is_program_file(request.path))) {
     const fbs::ProgramT program = TRY(read_program(request.path)).description;
-    rounds = !program.precision.empty();
+    rounds_to = parse_dtype(program.precision).value_or(DType::f32);
     if (request.model_path.empty()) model = program.model_path;
   }
-  if (rounds && from.rtol < 0) request.tolerance.rtol = rounding_tolerance(DType::bf16);
+  if (from.rtol < 0) request.tolerance.rtol = std::max(request.tolerance.rtol, rounding_tolerance(rounds_to));
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model,
                                         read.request.allow_fallback, read.request.op_libraries));
   const CompileServices services = TRY(make_services(read));

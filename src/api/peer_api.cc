@@ -34,7 +34,8 @@ Status open(const intarsia_peer_request& given, intarsia_peer** peer) {
   request.signature = from.signature == nullptr ? "" : from.signature;
   request.op_libraries = TRY(read_strings(from.op_libraries, "--op-library"));
   const std::string precision = from.precision == nullptr ? "f32" : from.precision;
-  if (precision != "f32" && precision != "bf16") return fail("precision '{}': want f32 or bf16", precision);
+  if (precision != "f32" && precision != "f16" && precision != "bf16")
+    return fail("precision '{}': want f32, f16 or bf16", precision);
   request.rounds_to_bf16 = precision == "bf16";
   OpenPeer opened = TRY(open_peer(request));  // opened first, so that an error leaks no memory
   *peer = new intarsia_peer{std::move(opened), {}};

@@ -203,21 +203,19 @@ Status read_cpu(const intarsia_compile_request& from, CompileRequest& to) {
 
 Status read_precision(const intarsia_compile_request& from, CompileRequest& to) {
   const std::string precision = TRY(read_word(from.precision, "--precision", {"f32", "bf16", "auto", "f16"}));
-  if (precision == "f16")
-    return fail("--precision f16: no CPU that code is generated for sums products of f16 in f32; use bf16");
   if (precision == "auto") to.precision = Precision::automatic;
-  if (precision == "bf16") to.precision = Precision::bf16;
+  if (precision == "bf16") to.precision = Precision::bf16, to.rounds_to = DType::bf16;
+  if (precision == "f16") to.precision = Precision::f16, to.rounds_to = DType::f16;
   for (const std::string& cpu : to.cpus.empty() ? std::vector{to.cpu} : to.cpus)
-    if (const std::string why = why_no_bf16(cpu); to.precision == Precision::bf16 && !why.empty())
-      return fail("--precision bf16: {}; leave it out for products in f32, or use auto", why);
-  to.allows_bf16 = to.precision == Precision::bf16;
+    if (const std::string why = why_no_products(cpu, to.rounds_to); !why.empty())
+      return fail("--precision {}: {}; leave it out for products in f32, or use auto", precision, why);
   if (from.max_error != 0 && precision != "auto")
     return fail("--max-error {}: only --precision auto has a limit", from.max_error);
   if (!(from.max_error >= 0)) return fail("--max-error {}: want a positive number", from.max_error);
   if (from.max_error > 0) to.max_error = from.max_error;
   to.inputs = TRY(read_inputs(from.inputs, from.input_count));
   if (!to.inputs.empty() && to.precision == Precision::f32)
-    return fail("inputs are given, but a compile runs the model only with --precision bf16 or auto");
+    return fail("inputs are given, but a compile runs the model only with --precision bf16, f16 or auto");
   return {};
 }
 

@@ -43,7 +43,7 @@ Status rewrite(const intarsia_rewrite_request& given, intarsia_rewrite_report* r
   if (from.output == nullptr) return fail("no folder to write; name it");
   const ReadRequest read = TRY(read_request(*from.compile));
   if (read.request.precision == Precision::automatic)
-    return fail("--precision auto: a rewrite measures no error of rounding alone; use bf16 or f32");
+    return fail("--precision auto: a rewrite measures no error of rounding alone; use bf16, f16 or f32");
   if (!read.request.cpus.empty())
     return fail("--cpu {}: parts of a rewritten model are compiled for one CPU; name one", from.compile->cpu);
   const CompileServices services = TRY(make_services(read));

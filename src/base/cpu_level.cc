@@ -158,8 +158,21 @@ bool runs_here(const std::string& cpu) {
   return has_dot_products(wanted->dot_products) && wanted->level <= here->level;
 }
 
-std::string why_no_bf16(const std::string& cpu) {
+namespace {
+
+std::string why_no_f16(const std::string& cpu, const Result<CodeTarget>& target) {
+  // Names of levels sort by what they require.
+  if (target && target->level >= "x86-64-v3") return "";
+  if (cpu == "native") return "this CPU has no f16c, which widens f16";
+  return fmt::format("code for {} cannot widen f16: use --cpu x86-64-v3 or a later one", cpu);
+}
+
+}  // namespace
+
+std::string why_no_products(const std::string& cpu, DType dtype) {
+  if (dtype == DType::f32) return "";
   const Result<CodeTarget> target = resolve_cpu(cpu);
+  if (dtype == DType::f16) return why_no_f16(cpu, target);
   if (target && multiplies_bf16(target->dot_products)) return "";
   if (cpu == "native")
     return "this CPU has no avx512bf16, which Intel's have since Sapphire Rapids and AMD's since Zen 4";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/result.h"
 
 namespace intarsia {
@@ -45,8 +46,9 @@ Result<std::vector<std::string>> read_cpus(const std::string& text);
 /// Checks whether this machine runs code for a processor of this name.
 bool runs_here(const std::string& cpu);
 
-/// Returns why code for a processor has no products of bf16; empty if it has them.
-std::string why_no_bf16(const std::string& cpu);
+/// Returns why code for a processor has no fast products of a type (f32, bf16, or f16 as weights of f32's);
+/// empty if it has them.
+std::string why_no_products(const std::string& cpu, DType dtype);
 
 /// Asks Linux for the tile registers of Advanced Matrix Extensions (AMX), once for all threads of the
 /// process. Returns false where the processor or the system has none for bf16 and integers of 8 bits.

@@ -50,4 +50,9 @@ bool is_float(DType dtype) { return row(dtype).kind == 'f'; }
 bool is_integer(DType dtype) { return row(dtype).kind == 'i'; }
 bool is_complex(DType dtype) { return row(dtype).kind == 'c'; }
 
+double rounding_tolerance(DType dtype) {
+  if (dtype == DType::f16) return 1e-2;
+  return dtype == DType::bf16 ? 6e-2 : 0;
+}
+
 }  // namespace intarsia

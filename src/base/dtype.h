@@ -54,4 +54,8 @@ bool is_float(DType dtype);    // f16, bf16, f32, f64 and the 8-bit and 4-bit fl
 bool is_integer(DType dtype);  // signed and unsigned, not bool
 bool is_complex(DType dtype);
 
+/// Returns the part of the largest number by which correct computations of floats of 16 bits may differ: they
+/// round at other places. 0 for other types.
+double rounding_tolerance(DType dtype);
+
 }  // namespace intarsia

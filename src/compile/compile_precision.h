@@ -9,9 +9,10 @@ namespace intarsia {
 
 using Compile = std::function<Result<CompileResult>(const CompileRequest&)>;
 
-/// Compiles the model twice, with rounded and with exact products, runs both and measures the error of the
-/// first, which ships if the request allows that error, or whatever it is where it asks for bf16. Where the
-/// processor has no products of bf16, or nothing here can run programs, only one program is compiled.
+/// Compiles the model with rounded and with exact products, runs both and measures the error of the first,
+/// which ships whatever the error is where the request names a type; else the first type does, of bf16 and
+/// f16, whose error the request allows. Where the processor has no such products, or nothing here can run
+/// programs, only one program is compiled.
 Result<CompileResult> compile_in_precision(const CompileRequest& request, const CompileServices& services,
                                            const Compile& compile);
 

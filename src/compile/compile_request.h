@@ -48,7 +48,8 @@ enum class Objective {
 enum class Precision {
   f32,
   bf16,
-  automatic  // bf16, if the error of the outputs is small enough
+  f16,       // weights only
+  automatic  // bf16, or else f16, if the error of the outputs is small enough
 };
 
 struct CompileRequest {
@@ -78,7 +79,7 @@ struct CompileRequest {
   Precision precision = Precision::f32;
   double max_error = 0.01;         // with automatic precision; relative to the largest element of an output
   std::vector<NamedValue> inputs;  // inputs that this error is measured with; others are filled
-  bool allows_bf16 = false;        // whether products of f32 round their factors to bf16 in this program
+  DType rounds_to = DType::f32;    // type that products of f32 may round factors to in this program
   bool prefers_size = false;       // avoid larger weights for speed, and alternatives but those of `also`
   Tune tune = Tune::fast;
   double tune_seconds = 0;      // 0 for no limit
@@ -102,9 +103,10 @@ struct RoundingError {
 /// Outcome of asking for products of another precision.
 struct PrecisionReport {
   Precision asked = Precision::f32;
-  bool rounds = false;                 // whether the program's products may round their factors
-  std::optional<RoundingError> error;  // nullopt: not measured
-  std::string why_not = {};            // reason why it was not measured
+  DType rounds_to = DType::f32;             // type that the program's products may round factors to
+  DType tried = DType::f32;                 // type whose error was measured last
+  std::optional<RoundingError> error = {};  // nullopt: not measured
+  std::string why_not = {};                 // reason why it was not measured
 };
 
 /// Outcome of choosing kernels by measurement.

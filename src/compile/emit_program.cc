@@ -237,7 +237,7 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   fbs::ProgramT& program = emitter.program;
   TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
-  if (request.allows_bf16) program.precision = dtype_name(DType::bf16);
+  if (request.rounds_to != DType::f32) program.precision = dtype_name(request.rounds_to);
   if (!emitter.objects.empty()) {
     program.arch = machine_arch();
     program.cpu = TRY(resolve_cpu(request.cpu)).level;

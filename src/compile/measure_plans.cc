@@ -35,11 +35,12 @@ bool quantizes(const Graph& graph) {
 /// Returns the tolerance for the narrowest numbers that the model computes in: backends keep more digits of
 /// some intermediate values.
 double tolerated_difference(const Graph& graph, const CompileRequest& request) {
-  double tolerated = quantizes(graph) ? 0.3 : request.allows_bf16 ? 6e-2 : 1e-3;
+  double tolerated = quantizes(graph) ? 0.3 : std::max(1e-3, rounding_tolerance(request.rounds_to));
   for (const Value& value : graph.values) {
     const DType dtype = value.type.dtype;
     if (!is_float(dtype) || dtype == DType::f32 || dtype == DType::f64) continue;
-    tolerated = std::max(tolerated, dtype == DType::f16 ? 1e-2 : dtype == DType::bf16 ? 6e-2 : 0.3);
+    const bool is_half = dtype == DType::f16 || dtype == DType::bf16;
+    tolerated = std::max(tolerated, is_half ? rounding_tolerance(dtype) : 0.3);
   }
   return tolerated;
 }
@@ -184,7 +185,8 @@ CostKey plan_conditions(const PlanningProblem& problem, const CompileRequest& re
                                 request.prefers_size ? ", for size" : "");
   conditions.threads = request.threads;
   conditions.precision = request.exact_math ? "exact" : "fast";
-  if (request.allows_bf16) conditions.precision += ", bf16";
+  if (request.rounds_to != DType::f32)
+    conditions.precision += fmt::format(", {}", dtype_name(request.rounds_to));
   conditions.sizes = print_planned_sizes(problem.graph, "=", ",");
   return conditions;
 }

@@ -125,11 +125,6 @@ std::string find_first_difference(const TensorView& actual, const TensorView& re
 
 }  // namespace
 
-double rounding_tolerance(DType dtype) {
-  if (dtype == DType::f16) return 1e-2;
-  return dtype == DType::bf16 ? 6e-2 : 0;
-}
-
 Difference compare_tensors(const TensorView& actual, const TensorView& reference,
                            const Tolerance& tolerance) {
   if (actual.dtype != reference.dtype) {

@@ -14,10 +14,6 @@ struct Tolerance {
   bool widens = true;  // whether rtol is at least that of the tensor's dtype (rounding_tolerance)
 };
 
-/// Returns the part of the largest number by which correct computations of floats of 16 bits may differ: they
-/// round at other places. 0 for other types.
-double rounding_tolerance(DType dtype);
-
 struct Difference {
   bool ok = false;
   /// Largest difference. NaN when there is no number for it: another dtype or shape, unequal values that are

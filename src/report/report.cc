@@ -360,7 +360,8 @@ Json precision_json(const std::optional<PrecisionReport>& precision, const Compi
   if (!precision) return nullptr;
   const std::optional<RoundingError>& error = precision->error;
   const bool is_bounded = precision->asked == Precision::automatic;
-  return {{"precision", precision->rounds ? "bf16" : "f32"},
+  return {{"precision", dtype_name(precision->rounds_to)},
+          {"tried", error ? Json(dtype_name(precision->tried)) : Json(nullptr)},
           {"max_error", is_bounded ? Json(request.max_error) : Json(nullptr)},
           {"error", error ? Json(error->of_largest) : Json(nullptr)},
           {"output", error ? Json(error->output) : Json(nullptr)},

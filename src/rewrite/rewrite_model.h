@@ -63,7 +63,7 @@ struct TensorFlowTimer {
 /// Largest difference between results of a model and of the rewritten one.
 inline constexpr double tolerated_difference = 1e-3;
 inline double tolerated_difference_of(const CompileRequest& compile) {
-  return compile.precision != Precision::f32 ? 6e-2 : tolerated_difference;
+  return std::max(tolerated_difference, rounding_tolerance(compile.rounds_to));
 }
 
 /// Part of the model that a function of the program computes.

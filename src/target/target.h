@@ -40,7 +40,7 @@ struct CompileOptions {
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math =
       false;  // direct arithmetic only; if false, errors up to 1e-4 of the largest output are allowed
-  bool allows_bf16 = false;            // products of f32 may round their factors to bf16
+  DType rounds_to = DType::f32;        // type that products of f32 may round factors to: bf16, f16
   bool prefers_size = false;           // avoid all speedups that enlarge the program
   Tuner* tuner = nullptr;              // null: analytic choices
   std::string timed_on = "cpu";        // device whose times choose kernels

@@ -66,7 +66,7 @@ class ContractionBuilder {
       if (p.has_integers()) depth_ = ceil_div(depth_, p.integers.block) * p.integers.block;
       if (p.dot > 1) depth_ = ceil_div(depth_, depth_unit()) * depth_unit();
     }
-    const bool rounds = b_.kernel().contraction().schedule.rounds_to_bf16;
+    const bool rounds = b_.kernel().contraction().schedule.rounds_to_bf16();
     const int bytes = rounds ? 2 : b_.type(node_.inputs[0]).bytes();
     p.tile = b_.kernel().contraction().schedule.tile;
     p.threads_share_rows = b_.kernel().contraction().schedule.threads_share_rows;
@@ -87,7 +87,7 @@ class ContractionBuilder {
   /// and zeros up to a whole number of dot products, or of blocks.
   void choose_stage() {
     const Halide::Type type = b_.type(node_.inputs[0]);
-    if (b_.kernel().contraction().schedule.rounds_to_bf16)
+    if (b_.kernel().contraction().schedule.rounds_to_bf16())
       stage_as_ = StageAs{Halide::BFloat(16), {}, parts_.on_amx, parts_.on_amx ? depth_unit() : 0};
     const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)

@@ -8,6 +8,7 @@
 #include "backends/halide/canonicalize/few_bits.h"
 #include "backends/halide/canonicalize/integer_product.h"
 #include "backends/halide/canonicalize/quantized_constants.h"
+#include "backends/halide/core/half_floats.h"
 
 namespace intarsia::halide {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 Status check_quantization(const Rewriter& r, ValueId scale, ValueId zero, const SymbolicShape& sizes) {
   if (r.attributes().get_int("block_size", 0) != 0)
     return fail("{} with blocks is not supported", r.node().op);
-  if (r.dtype(scale) != DType::f32)
+  if (compute_dtype(r.dtype(scale)) != DType::f32)
     return fail("{} with a scale of {} is not supported", r.node().op, dtype_name(r.dtype(scale)));
   if (r.rank(scale) > 1) return fail("{} with a scale of rank {}", r.node().op, r.rank(scale));
   if (zero != no_value && r.sizes(zero) != r.sizes(scale) &&
@@ -58,10 +59,12 @@ Status dequantize_linear(Rewriter& r) {
     return fail("DequantizeLinear of {} with a zero point of {}", dtype_name(dtype),
                 dtype_name(r.dtype(given)));
   TRY(check_quantization(r, scale, given, r.sizes(x)));
-  if (r.stored_out_dtype() != DType::f32)
+  if (compute_dtype(r.stored_out_dtype()) != DType::f32)
     return fail("DequantizeLinear to {} is not supported", dtype_name(r.stored_out_dtype()));
   const int64_t rank = r.rank(x);
-  const bool is_known = r.constant(scale) != nullptr && (given == no_value || r.constant(given) != nullptr);
+  const bool is_f32 = r.dtype(scale) == DType::f32 && r.stored_out_dtype() == DType::f32;
+  const bool is_known =
+      is_f32 && r.constant(scale) != nullptr && (given == no_value || r.constant(given) != nullptr);
   if (is_8_bits(dtype) && is_known) {
     const Shape shape = r.constant(scale)->shape();
     Tensor zeros(dtype, shape);
@@ -73,8 +76,8 @@ Status dequantize_linear(Rewriter& r) {
   }
   const int64_t axis = axis_of(r, rank);
   const ValueId zero = given == no_value ? r.add_scalar(0, dtype) : along_axis(r, given, rank, axis);
-  r.set_output(
-      0, r.emit(CoreOp::dequantize, {x, along_axis(r, scale, rank, axis), zero}, DType::f32, r.out_sizes()));
+  const ValueId along = along_axis(r, r.converted(scale, DType::f32), rank, axis);
+  r.set_output(0, r.emit(CoreOp::dequantize, {x, along, zero}, DType::f32, r.out_sizes()));
   return {};
 }
 
@@ -84,10 +87,29 @@ ValueId quantize(Rewriter& r, ValueId x, ValueId scale, ValueId zero) {
   return r.emit(CoreOp::quantize, {x, scale, zero}, DType::u8, r.sizes(x));
 }
 
+/// Quotient of f32 that a QuantizeLinear rounds to integers.
+struct Quotient {
+  ValueId x, scale;
+};
+
+/// Returns the quotient in the operator's precision: one of 16 bits is rounded to it first.
+Quotient quotient(Rewriter& r, ValueId x, ValueId scale) {
+  const int64_t asked = r.attributes().get_int("precision", 0);
+  const DType precision = asked != 0 ? static_cast<DType>(asked) : r.dtype(r.stored_in(1));
+  const auto rounded = [&](ValueId value) { return r.converted(r.converted(value, precision), DType::f32); };
+  if (!is_half_float(precision)) return {r.converted(x, DType::f32), r.converted(scale, DType::f32)};
+  const ValueId divided = r.emit(CoreOp::div, {rounded(x), rounded(scale)}, DType::f32, r.sizes(x));
+  return {rounded(divided), r.add_scalar(1, DType::f32)};
+}
+
 Status quantize_linear(Rewriter& r) {
   const ValueId x = r.stored_in(0), scale = r.stored_in(1);
   const DType dtype = r.stored_out_dtype();
-  if (r.dtype(x) != DType::f32) return fail("QuantizeLinear of {} is not supported", dtype_name(r.dtype(x)));
+  const auto precision = static_cast<DType>(r.attributes().get_int("precision", 0));
+  if (precision != DType::undefined && compute_dtype(precision) != DType::f32)
+    return fail("QuantizeLinear with a precision of {} is not supported", dtype_name(precision));
+  if (compute_dtype(r.dtype(x)) != DType::f32)
+    return fail("QuantizeLinear of {} is not supported", dtype_name(r.dtype(x)));
   if (!is_8_bits(dtype) && dtype != DType::i16 && dtype != DType::u16)
     return fail("QuantizeLinear to {} is not supported", dtype_name(dtype));
   const ValueId given = r.has_input(2) ? r.stored_in(2) : r.add_scalar(0, dtype);
@@ -96,10 +118,11 @@ Status quantize_linear(Rewriter& r) {
   const ValueId along = along_axis(r, scale, rank, axis), zero = along_axis(r, given, rank, axis);
   if (dtype == DType::i8 && r.constant(zero) == nullptr)
     return fail("QuantizeLinear to i8 with a zero point not known at compile time is not supported");
+  const Quotient of = quotient(r, x, along);
   if (is_8_bits(dtype))
-    r.set_unsigned(0, quantize(r, x, along, zero));
+    r.set_unsigned(0, quantize(r, of.x, of.scale, zero));
   else
-    r.set_output(0, r.emit(CoreOp::quantize, {x, along, zero}, dtype, r.out_sizes()));
+    r.set_output(0, r.emit(CoreOp::quantize, {of.x, of.scale, zero}, dtype, r.out_sizes()));
   return {};
 }
 

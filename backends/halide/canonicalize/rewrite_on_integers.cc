@@ -151,7 +151,7 @@ Result<bool> product_of_integers(Rewriter& r) {
   if (is_gemm && r.has_input(2) && beta != 0) {
     r.dequantize_input(2);
     ValueId c = r.stored_in(2);
-    if (is_half_float(r.dtype(c))) c = r.emit(CoreOp::cast, {c}, DType::f32, r.sizes(c));
+    if (is_half_float(r.dtype(c))) c = r.converted(c, DType::f32);
     TRY(r.require_broadcast(c, r.sizes(*out)));
     if (beta != 1) c = r.emit_elementwise(CoreOp::mul, {c, r.add_scalar(beta, r.dtype(c))});
     out = r.emit_elementwise(CoreOp::add, {*out, c});

@@ -253,6 +253,10 @@ ValueId Rewriter::add_scalar(double number, DType dtype) {
   return add_constant(std::move(tensor));
 }
 
+ValueId Rewriter::converted(ValueId value, DType to) {
+  return dtype(value) == to ? value : emit(CoreOp::cast, {value}, to, sizes(value));
+}
+
 ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
   SymbolicShape sizes(static_cast<size_t>(std::max<int64_t>(rank - 1, 1)), 1);
   sizes[0] = element_count(shape(vector));
@@ -306,8 +310,7 @@ void Rewriter::set_output(size_t i, ValueId value) {
     return set_quantized(i, moved);
   }
   const DType stored = stored_out_dtype(i);
-  if (is_half_float(stored) && dtype(value) != stored)
-    value = emit(CoreOp::cast, {value}, stored, sizes(value));
+  if (is_half_float(stored)) value = converted(value, stored);
   mapped_[index(node_->outputs[i])] = value;
 }
 

@@ -103,6 +103,8 @@ class Rewriter {
   ValueId emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes = {});
   ValueId reshape(ValueId value, const SymbolicShape& sizes);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);
+  /// Returns a value as another dtype; itself if it has that one.
+  ValueId converted(ValueId value, DType dtype);
   ValueId add_constant(Tensor tensor);
   /// Adds a constant scalar of this dtype (float or integer).
   ValueId add_scalar(double number, DType dtype);

@@ -152,14 +152,14 @@ struct DetailsEncoder {
   void operator()(const std::monostate&) const {}
   void operator()(const ContractionDetails& details) const {
     const auto& [weights, schedule, packing] = details;
-    const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16, on_amx] = schedule;
+    const auto& [algorithm, tile, threads_share_rows, rounds_to, on_amx] = schedule;
     const auto& [panel, panels, dot] = packing;
     msg::ContractionT contraction;
     contraction.weights = to_number(weights);
     contraction.algorithm = static_cast<uint8_t>(algorithm);
     contraction.tile = encode(tile);
     contraction.threads_share_rows = threads_share_rows;
-    contraction.rounds_to_bf16 = rounds_to_bf16;
+    contraction.rounds_to = static_cast<uint8_t>(rounds_to);
     contraction.on_amx = on_amx;
     contraction.panel = panel, contraction.panels = panels, contraction.dot = dot;
     to.contraction = to_unique(std::move(contraction));
@@ -186,7 +186,7 @@ KernelDetails decode_details(const msg::KernelT& from) {
     const auto algorithm = static_cast<ContractionSchedule::Algorithm>(of.algorithm);
     return ContractionDetails{
         to_place(of.weights),
-        {algorithm, decode(*of.tile), of.threads_share_rows, of.rounds_to_bf16, of.on_amx},
+        {algorithm, decode(*of.tile), of.threads_share_rows, static_cast<DType>(of.rounds_to), of.on_amx},
         {of.panel, of.panels, of.dot}};
   }
   if (from.recurrence) return RecurrenceDetails{decode(*from.recurrence)};

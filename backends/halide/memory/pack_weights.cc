@@ -6,13 +6,13 @@
 namespace intarsia::halide {
 namespace {
 
-/// Returns an element in the type of packed weights: the same, or an f32 rounded to bf16.
+/// Returns an element in the dtype of packed weights: the same, or an f32 rounded to 16 bits.
 template <typename To, typename From>
-To packed_element(From element) {
+To packed_element(From element, DType dtype) {
   if constexpr (std::is_same_v<To, From>)
     return element;
   else
-    return round_half_float(DType::bf16, element);
+    return round_half_float(dtype, element);
 }
 
 template <typename T, typename To>
@@ -22,6 +22,7 @@ struct Packer {
   To* to;
   int64_t panels, panel, channels, dot;  // channels: outputs of a group
   int64_t steps;                         // dot products along the depth
+  DType dtype;                           // of packed weights
 
   /// Packs a group. Taps run in row-major order outside of input channels, lanes innermost, but for `dot`
   /// neighboring input channels.
@@ -37,7 +38,7 @@ struct Packer {
               int64_t m = p * panel + lane;
               if (m >= channels || c + d >= depth) continue;
               *to = packed_element<To>(
-                  from[(group * channels + m) * strides[0] + (c + d) * strides[1] + offset]);
+                  from[(group * channels + m) * strides[0] + (c + d) * strides[1] + offset], dtype);
             }
       }
   }
@@ -48,9 +49,15 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
              const Packing& packing, Tensor& out) {
   const Shape& packed = out.shape();
   const T* from = static_cast<const T*>(tensor.data()) + storage.offset.number();
-  Packer<T, To> packer{from,        {}, static_cast<To*>(out.data()), packing.panels, packing.panel, 0,
-                       packing.dot, 0};
-  packer.steps = packed[packed.size() - 2];
+  Packer<T, To> packer{.from = from,
+                       .strides = {},
+                       .to = static_cast<To*>(out.data()),
+                       .panels = packing.panels,
+                       .panel = packing.panel,
+                       .channels = 0,
+                       .dot = packing.dot,
+                       .steps = packed[packed.size() - 2],
+                       .dtype = out.dtype()};
   const Shape strides = fixed_sizes(storage.strides);
   if (op_of(node) == CoreOp::matmul) {
     size_t rank = shape.size();
@@ -86,14 +93,14 @@ Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& s
                     const Shape& packed, const ContractionDetails& details) {
   const auto& [weights, schedule, packing] = details;
   const ContractionSchedule::Algorithm algorithm = schedule.algorithm;
-  Tensor out(schedule.rounds_to_bf16 ? DType::bf16 : tensor.dtype(), packed);
+  Tensor out(schedule.rounds() ? schedule.rounds_to : tensor.dtype(), packed);
   if (is_winograd(algorithm)) {
     const Tensor transformed = winograd_weights(gather_dense(tensor, storage, shape), winograd_of(algorithm));
     const Storage dense{storage.root, 0, to_symbolic(row_major_strides(transformed.shape()))};
     pack_as<float>(transformed, dense, transformed.shape(), node, packing, out);
     return out;
   }
-  if (schedule.rounds_to_bf16) {
+  if (schedule.rounds()) {
     pack_as<float, uint16_t>(tensor, storage, shape, node, packing, out);
     return out;
   }

@@ -63,7 +63,8 @@ bool allows_amx(const Graph& body, const Node& anchor, const Isa& isa, const Sch
   if (!isa.has_amx() || sizes.group != 1 || sizes.channels < amx_tile) return false;
   if (space.has_open_matrix || (space.has_open_pixels && !sizes.kernel.empty())) return false;
   if (are(DType::u8, DType::i8)) return sizes.depth >= amx_least_depth(1);
-  const bool are_bf16 = are(DType::bf16, DType::bf16) || (are(DType::f32, DType::f32) && space.allows_bf16);
+  const bool are_bf16 =
+      are(DType::bf16, DType::bf16) || (are(DType::f32, DType::f32) && space.rounds_to == DType::bf16);
   return are_bf16 && space.constant_weights && sizes.depth >= amx_least_depth(2);
 }
 
@@ -75,8 +76,9 @@ std::vector<ContractionSchedule> amx_schedules(const Graph& body, const Node& an
   for (const TileBlock& block : blocks) {
     if (sizes.channels < amx_tile * block.columns) continue;
     for (const ContractionTile& tile : tiles_of(sizes, block, space.has_open_pixels))
-      ranked.push_back({cycles_of(sizes, block, tile),
-                        {ContractionSchedule::Algorithm::direct, tile, true, rounds, true}});
+      ranked.push_back(
+          {cycles_of(sizes, block, tile),
+           {ContractionSchedule::Algorithm::direct, tile, true, rounds ? DType::bf16 : DType::f32, true}});
   }
   std::ranges::stable_sort(ranked, {}, [](const auto& one) { return one.first; });
   // The estimate knows nothing of reading and writing the output, for which wider panels are better.

@@ -79,7 +79,7 @@ std::optional<AttentionSchedule> amx_schedule(const AttentionSizes& sizes, const
 }  // namespace
 
 std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most,
-                                                   bool allows_bf16) {
+                                                   bool rounds_to_bf16) {
   std::vector<std::pair<double, AttentionSchedule>> ranked;
   int64_t rows = 0;
   for (int64_t blocks = 1; rows != 1; ++blocks) {
@@ -97,7 +97,8 @@ std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, 
     };
     if (best.size() < most && std::ranges::none_of(best, same_panel)) best.push_back(schedule);
   }
-  if (const auto amx = allows_bf16 ? amx_schedule(sizes, isa) : std::nullopt) best.insert(best.begin(), *amx);
+  if (const auto amx = rounds_to_bf16 ? amx_schedule(sizes, isa) : std::nullopt)
+    best.insert(best.begin(), *amx);
   return best;
 }
 

@@ -30,6 +30,6 @@ std::string print_schedule(const AttentionSchedule& schedule);
 /// Returns up to `most` schedules, the best first by an estimate of cycles, and, first of all, one on tile
 /// registers if factors may be rounded to bf16 and the sizes suit them.
 std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most,
-                                                   bool allows_bf16);
+                                                   bool rounds_to_bf16);
 
 }  // namespace intarsia::halide

@@ -102,11 +102,25 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
   return small;
 }
 
-/// Checks whether dot products of bf16 can compute the products of f32.
-bool allows_rounding(const Graph& body, const Node& anchor, const ContractionSizes& sizes, const Isa& isa) {
+/// Checks whether products of f32 may round factors: both for dot products of bf16, or weights to f16.
+bool allows_rounding(const Graph& body, const Node& anchor, const Isa& isa, const ScheduleSpace& space) {
   const auto is_f32 = [&](ValueId value) { return body.value(value).type.dtype == DType::f32; };
-  return isa.has_bf16_products() && sizes.depth % 2 == 0 && is_f32(anchor.inputs[0]) &&
-         is_f32(anchor.inputs[1]) && is_f32(anchor.outputs[0]);
+  if (!space.constant_weights || !is_f32(anchor.inputs[0]) || !is_f32(anchor.inputs[1]) ||
+      !is_f32(anchor.outputs[0]))
+    return false;
+  if (space.rounds_to == DType::bf16)
+    return isa.has_bf16_products() && contraction_sizes(body, anchor).depth % 2 == 0;
+  return space.rounds_to == DType::f16 && !isa.is_offloaded();
+}
+
+/// Adds the same schedules with rounded factors: before those that do not round, unless each weight is read
+/// for many rows, where widening it may cost more than memory's time. Only these remain where size matters.
+void add_rounded(std::vector<ContractionSchedule>& direct, const PixelRow& row, const ScheduleSpace& space) {
+  std::vector<ContractionSchedule> rounded = direct;
+  for (ContractionSchedule& schedule : rounded) schedule.rounds_to = space.rounds_to;
+  if (space.prefers_size) direct.clear();
+  const bool comes_last = space.rounds_to == DType::f16 && row.width > few_rows;
+  direct.insert(comes_last ? direct.end() : direct.begin(), rounded.begin(), rounded.end());
 }
 
 }  // namespace
@@ -116,10 +130,12 @@ int64_t depth_steps(const ContractionSchedule& schedule) { return schedule.on_am
 std::string print_schedule(const ContractionSchedule& schedule) {
   constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
                                    "winograd_4x4"};
-  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16, on_amx] = schedule;
+  const auto& [algorithm, tile, threads_share_rows, rounds_to, on_amx] = schedule;
+  const char* const as = rounds_to == DType::bf16  ? ", factors as bf16"
+                         : rounds_to == DType::f16 ? ", weights as f16"
+                                                   : "";
   return fmt::format("{} {}, threads by {}{}{}", names[static_cast<size_t>(algorithm)], print_tile(tile),
-                     threads_share_rows ? "rows" : "panels", rounds_to_bf16 ? ", factors as bf16" : "",
-                     on_amx ? ", on AMX" : "");
+                     threads_share_rows ? "rows" : "panels", as, on_amx ? ", on AMX" : "");
 }
 
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
@@ -168,14 +184,12 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   if (allows_amx(body, anchor, isa, space)) {
     const std::vector<ContractionSchedule> amx = amx_schedules(body, anchor, space);
     direct.insert(direct.begin(), amx.begin(), amx.end());
-  } else if (space.allows_bf16 && allows_rounding(body, anchor, sizes, isa) && space.constant_weights) {
-    std::vector<ContractionSchedule> exact = direct;
-    for (ContractionSchedule& schedule : direct) schedule.rounds_to_bf16 = true;
-    direct.insert(direct.end(), exact.begin(), exact.end());
+  } else if (allows_rounding(body, anchor, isa, space)) {
+    add_rounded(direct, row, space);
   }
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
-  const bool winograd_first = !winograd.empty() && !direct[0].rounds_to_bf16 && !direct[0].on_amx &&
+  const bool winograd_first = !winograd.empty() && !direct[0].rounds() && !direct[0].on_amx &&
                               winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);
   std::vector<ContractionSchedule>& first = winograd_first ? winograd : direct;
   std::vector<ContractionSchedule>& second = winograd_first ? direct : winograd;

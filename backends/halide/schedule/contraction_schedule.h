@@ -21,8 +21,13 @@ struct ContractionSchedule {
   ContractionTile tile;
   bool threads_share_rows =
       true;  // threads take blocks of rows; false (not depthwise): they take panels of all rows
-  bool rounds_to_bf16 = false;  // factors of f32 are rounded to bf16, for dot products
-  bool on_amx = false;          // sums are in tile registers (AMX) of up to 16 pixels by 16 channels
+  /// bf16: both factors of f32 are rounded, for dot products; f16: constant weights of f32 are, and widened
+  /// where they are read, since they then take half of the memory's time.
+  DType rounds_to = DType::f32;
+  bool on_amx = false;  // sums are in tile registers (AMX) of up to 16 pixels by 16 channels
+
+  bool rounds() const { return rounds_to != DType::f32; }
+  bool rounds_to_bf16() const { return rounds_to == DType::bf16; }
   bool operator==(const ContractionSchedule&) const = default;
 };
 
@@ -48,7 +53,8 @@ bool allows_winograd(const Graph& body, const Node& anchor);
 struct ScheduleSpace {
   bool constant_weights = false;  // weights are known at compile time and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
-  bool allows_bf16 = false;       // factors of f32 may be rounded to bf16
+  DType rounds_to = DType::f32;   // type that factors of f32 may be rounded to
+  bool prefers_size = false;      // weights in fewer bits, also where they are not faster
   bool has_open_pixels = false;   // code is for an open number of pixels, and chosen for a typical one
   bool has_open_matrix = false;   // code is for a second matrix of open sizes
   size_t max_tiles = 1;           // limit for each algorithm

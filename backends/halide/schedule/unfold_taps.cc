@@ -31,18 +31,18 @@ Tensor unfold_weights(const Tensor& weights) {
 }
 
 /// Returns the least depth that tile registers take; nullopt if they do not multiply these types.
-std::optional<int64_t> least_depth(DType input, DType weights, bool allows_bf16) {
+std::optional<int64_t> least_depth(DType input, DType weights, bool rounds_to_bf16) {
   if (input == DType::u8 && weights == DType::i8) return amx_least_depth(1);
   const bool are_f32 = input == DType::f32 && weights == DType::f32;
   const bool are_bf16 = input == DType::bf16 && weights == DType::bf16;
-  return are_bf16 || (are_f32 && allows_bf16) ? std::optional(amx_least_depth(2)) : std::nullopt;
+  return are_bf16 || (are_f32 && rounds_to_bf16) ? std::optional(amx_least_depth(2)) : std::nullopt;
 }
 
-bool suits(const Graph& graph, const Node& node, bool allows_bf16) {
+bool suits(const Graph& graph, const Node& node, bool rounds_to_bf16) {
   if (op_of(node) != CoreOp::conv) return false;
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   const Value &input = graph.value(node.inputs[0]), &weights = graph.value(node.inputs[1]);
-  const std::optional<int64_t> least = least_depth(input.type.dtype, weights.type.dtype, allows_bf16);
+  const std::optional<int64_t> least = least_depth(input.type.dtype, weights.type.dtype, rounds_to_bf16);
   if (!least || !weights.constant || conv.group != 1 || !all_are(conv.input_dilations, 1)) return false;
   const SymbolicShape& out = sizes_of(graph, node.outputs[0]);
   const auto is_number = [](const Dim& size) { return size.is_number(); };
@@ -53,10 +53,10 @@ bool suits(const Graph& graph, const Node& node, bool allows_bf16) {
 
 }  // namespace
 
-void unfold_taps(Graph& graph, const Isa& isa, bool allows_bf16) {
+void unfold_taps(Graph& graph, const Isa& isa, bool rounds_to_bf16) {
   if (!isa.has_amx()) return;
   for (Node& node : graph.nodes) {
-    if (!suits(graph, node, allows_bf16)) continue;
+    if (!suits(graph, node, rounds_to_bf16)) continue;
     ConvAttributes conv = attributes_of<ConvAttributes>(node);
     const Value& weights = graph.value(node.inputs[1]);
     conv.unfolded = weights.constant->shape().back();

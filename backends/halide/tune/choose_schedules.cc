@@ -40,7 +40,7 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
     return sizes.group == 1 || sizes.depth % dot == 0 ? dot : 1;
   }
   if (schedule.on_amx) return 2;
-  const bool are_bf16 = schedule.rounds_to_bf16 || (has(0, DType::bf16) && has(1, DType::bf16));
+  const bool are_bf16 = schedule.rounds_to_bf16() || (has(0, DType::bf16) && has(1, DType::bf16));
   return are_bf16 && sizes.depth % 2 == 0 && kernel.isa.has_bf16_products() ? 2 : 1;
 }
 
@@ -79,7 +79,7 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   packed.insert(packed.end(), {rows, packing.panel * packing.dot});
   Argument& weights = kernel.inputs[*weights_input];
   ValueType& type = kernel.body.value(kernel.body.inputs[*weights_input]).type;
-  if (schedule.rounds_to_bf16) weights.dtype = type.dtype = DType::bf16;
+  if (schedule.rounds()) weights.dtype = type.dtype = schedule.rounds_to;
   weights.shape = to_symbolic(packed);
   weights.strides = row_major_strides(weights.shape);
   type.shape = weights.shape;
@@ -115,17 +115,22 @@ std::vector<Kernel> kernel_variants(const Kernel& of, const CompileOptions& opti
   };
   if (kernel.form == Form::contraction) {
     const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
-    const ScheduleSpace space{
-        kernel.weights().has_value(),         direct_only, options.allows_bf16, has_open_pixels(of),
-        !of.symbols.empty() && !of.weights(), most,        kernel.threads};
+    const ScheduleSpace space{kernel.weights().has_value(),
+                              direct_only,
+                              options.rounds_to,
+                              options.prefers_size,
+                              has_open_pixels(of),
+                              !of.symbols.empty() && !of.weights(),
+                              most,
+                              kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
       variants.push_back(with_schedule(kernel, schedule));
   } else if (kernel.form == Form::attention) {
     const AttentionNodes& nodes = kernel.attention().nodes;
-    for (const AttentionSchedule& schedule :
-         attention_schedules(attention_sizes(kernel.body, nodes), kernel.isa, most,
-                             options.allows_bf16 && of.symbols.empty() && multiplies_f32(kernel)))
+    for (const AttentionSchedule& schedule : attention_schedules(
+             attention_sizes(kernel.body, nodes), kernel.isa, most,
+             options.rounds_to == DType::bf16 && of.symbols.empty() && multiplies_f32(kernel)))
       add(AttentionDetails{nodes, schedule});
   } else if (kernel.form == Form::recurrence) {
     for (const ContractionTile& tile :

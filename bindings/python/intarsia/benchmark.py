@@ -90,7 +90,7 @@ def bench(
     cpu: str = "",
     kernels: Paths = (),
     math: Literal["fast", "exact"] | None = None,
-    precision: Literal["f32", "bf16", "auto"] | None = None,
+    precision: Literal["f32", "bf16", "f16", "auto"] | None = None,
     max_error: float | None = None,
     optimize: Literal["speed", "size"] | None = None,
     tune: Literal["off", "fast", "full"] | None = None,

@@ -121,7 +121,7 @@ def compile(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16", "auto"] = "f32",
+    precision: Literal["f32", "bf16", "f16", "auto"] = "f32",
     max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
@@ -161,8 +161,9 @@ def compile(
     cpu: "native", a level ("x86-64-v3") or a processor, as `--cpu` lists them; of "A,B" a machine takes the best it runs.
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    precision: "bf16": products of f32 may round their factors, where that is faster; "auto": the same if no output then
-        differs by more than `max_error`. Both run the model in both precisions; the report has the difference.
+    precision: "bf16": products of f32 may round their factors, where that is faster; "f16": they may keep constant
+        weights as f16; "auto": bf16, or else f16, if no output then differs by more than `max_error`. All of them run
+        the model in both precisions; the report has the difference.
     max_error: limit with precision "auto", relative to the largest element of an output; 0: 0.01.
     optimize: "size": no weights larger than the model's for speed, no second plan without frameworks.
     tune: "off": choose by a formula; "fast", "full": by measuring few or many variants of kernels, and plans.
@@ -203,7 +204,7 @@ def explain(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16", "auto"] = "f32",
+    precision: Literal["f32", "bf16", "f16", "auto"] = "f32",
     max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
@@ -239,7 +240,7 @@ def explain_html(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16", "auto"] = "f32",
+    precision: Literal["f32", "bf16", "f16", "auto"] = "f32",
     max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
@@ -275,7 +276,7 @@ def annotate(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16", "auto"] = "f32",
+    precision: Literal["f32", "bf16", "f16", "auto"] = "f32",
     max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
@@ -332,7 +333,7 @@ def rewrite(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16", "auto"] = "f32",
+    precision: Literal["f32", "bf16", "f16", "auto"] = "f32",
     max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
@@ -407,7 +408,7 @@ def check(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
-    precision: Literal["f32", "bf16", "auto"] = "f32",
+    precision: Literal["f32", "bf16", "f16", "auto"] = "f32",
     max_error: float = 0,
     optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",

@@ -9,7 +9,7 @@ from .words import DTYPES, in_python
 
 Report: TypeAlias = dict[str, Any]
 
-_DTYPE_FIELDS = ("dtype", "precision")
+_DTYPE_FIELDS = ("dtype", "precision", "tried")
 # Fields with text for people, which may name options.
 _TEXTS = {
     "disabled_reason",

@@ -214,9 +214,9 @@ TEST(HalideKernelText, DistinguishesContractions) {
     return std::get<halide::ContractionDetails>(k.details);
   };
   const auto& [weights, schedule, packing] = of(kernel);
-  const auto& [algorithm, tile, threads_share_rows, rounds_to_bf16, on_amx] = schedule;
+  const auto& [algorithm, tile, threads_share_rows, rounds_to, on_amx] = schedule;
   const auto& [panel, panels, dot] = packing;
-  (void)algorithm, (void)tile, (void)threads_share_rows, (void)rounds_to_bf16, (void)panel, (void)panels;
+  (void)algorithm, (void)tile, (void)threads_share_rows, (void)rounds_to, (void)panel, (void)panels;
   (void)dot, (void)on_amx;
   ASSERT_TRUE(weights);
   Changes changes(kernel);
@@ -230,7 +230,8 @@ TEST(HalideKernelText, DistinguishesContractions) {
   changes.add("panel", [&](Kernel& k) { of(k).packing.panel += 1; });
   changes.add("panels", [&](Kernel& k) { of(k).packing.panels += 1; });
   changes.add("dot", [&](Kernel& k) { of(k).packing.dot = 2; });
-  changes.add("rounds_to_bf16", [&](Kernel& k) { of(k).schedule.rounds_to_bf16 = true; });
+  changes.add("rounds_to bf16", [&](Kernel& k) { of(k).schedule.rounds_to = DType::bf16; });
+  changes.add("rounds_to f16", [&](Kernel& k) { of(k).schedule.rounds_to = DType::f16; });
   changes.add("on_amx", [&](Kernel& k) { of(k).schedule.on_amx = true; });
 }
 

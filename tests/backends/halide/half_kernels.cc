@@ -4,7 +4,7 @@
 //
 // Covers: backends/halide/abi/ element_types.h
 // backends/halide/build/ amx_products.cc convert.cc
-// backends/halide/canonicalize/ rewriter.cc
+// backends/halide/canonicalize/ canonicalize_quantization.cc rewriter.cc
 // backends/halide/core/ half_floats.h
 // backends/halide/memory/ pack_weights.cc
 // backends/halide/schedule/ amx_schedule.cc
@@ -76,6 +76,35 @@ TEST_P(HalfKernels, AgreeWithReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalfKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+/// Checks that quotients are rounded to 16 bits before they are rounded to integers, which then are equal.
+TEST(HalfQuantization, RoundsAsReference) {
+  for (const char* dtype : {"f16", "bf16"})
+    for (const char* precision : {"", ", precision=1"}) {
+      SCOPED_TRACE(fmt::format("{}{}", dtype, precision));
+      std::string text =
+          "graph \"quantized\" opsets {\"\": 24}\ninput %x : H[30,7,50]\ninput %w_scale : H[7]\n"
+          "input %w_zero : u8[7]\n%q = QuantizeLinear(%x, %w_scale, %w_zero) {axis=1PRECISION}\n"
+          "%d = DequantizeLinear(%q, %w_scale, %w_zero) {axis=1}\n%y = Mul(%d, %x)\noutput %q\noutput %y\n";
+      for (size_t at; (at = text.find("H[")) != std::string::npos;) text.replace(at, 1, dtype);
+      text.replace(text.find("PRECISION"), 9, precision);
+      auto graph = make_graph(text);
+      ASSERT_TRUE(graph) << graph.error().message;
+      for (Value& value : graph->values)
+        for (size_t i = 0; value.name == "w_scale" && i < 7; ++i)
+          value.constant->as<uint16_t>()[i] =
+              halide::round_half_float(value.type.dtype, 0.01F + 0.003F * static_cast<float>(i));
+      const std::vector<Tensor> inputs = random_inputs(*graph);
+      const auto want = run_reference(*graph, inputs);
+      ASSERT_TRUE(want) << want.error().message;
+      const auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, {});
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      const auto got = (*loaded)->run_guarded(inputs, true, {}, nullptr);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "");
+      EXPECT_EQ(compare((*got)[1].view(), (*want)[1].view(), 1.0 / 128, 1.0 / 128), "");
+    }
+}
 
 /// Products of two factors of bf16 with sizes that nothing divides evenly, and a depth that is even but for
 /// the last.
@@ -158,7 +187,7 @@ TEST(ProductsOfPairs, TakeRowsOfPicturesInTiles) {
       Tuner tuner = random_tuner(costs, seed);
       if (rounds() > 1) tuner.effort = Tune::full;
       CompileOptions options{1 + static_cast<int>(seed % 2), "native", {}};
-      options.allows_bf16 = true;
+      options.rounds_to = DType::bf16;
       options.tuner = &tuner;
       for (const bool at_end : {true, false}) {
         const Result<Tensor> got = output_of(graph, options, inputs, at_end);
@@ -180,7 +209,7 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
     const auto& [graph, inputs, want] = *expected;
     for (const int threads : {1, 2}) {
       CompileOptions options{threads, "native", {}};
-      options.allows_bf16 = true;
+      options.rounds_to = DType::bf16;
       const Result<Tensor> got = output_of(graph, options, inputs);
       ASSERT_TRUE(got) << got.error().message;
       EXPECT_EQ(compare(got->view(), want[0].view(), 1.0 / 128, 1.0 / 256), "") << threads << " threads";
@@ -191,6 +220,32 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
         EXPECT_EQ(rounds, dot_products() != DotProducts::none);
       }
     }
+  }
+}
+
+/// Checks that weights stay f16 where rounding to it is allowed, unless one of them is beyond its range.
+TEST(ProductsOfPairs, KeepWeightsAsF16WhereThatIsAllowed) {
+  for (const char* product : products) {
+    SCOPED_TRACE(product);
+    std::string text = fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product);
+    for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
+    const auto expected = Expected::make(text);
+    ASSERT_TRUE(expected) << expected.error().message;
+    auto [graph, inputs, want] = *expected;
+    CompileOptions options{1, "x86-64-v3", {}};
+    options.rounds_to = DType::f16;
+    options.prefers_size = true;  // all weights that may be rounded are
+    const Result<Tensor> got = output_of(graph, options, inputs);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(compare(got->view(), want[0].view(), 2e-3, 2e-3), "");
+    EXPECT_NE(compare(got->view(), want[0].view(), 1e-6, 1e-7), "");
+    for (Value& value : graph.values)
+      if (value.constant && value.constant->shape().size() > 1) value.constant->as<float>()[0] = 1e6;
+    const auto large = run_reference(graph, inputs);
+    ASSERT_TRUE(large) << large.error().message;
+    const Result<Tensor> exact = output_of(graph, options, inputs);
+    ASSERT_TRUE(exact) << exact.error().message;
+    EXPECT_EQ(compare(exact->view(), (*large)[0].view(), 1e-5, 1e-5), "");
   }
 }
 
@@ -212,7 +267,7 @@ TEST(ProductsOfPairs, RoundFactorsOfAttention) {
     const auto& [graph, inputs, want] = *expected;
     for (const int threads : {1, 2}) {
       CompileOptions options{threads, "native", {}};
-      options.allows_bf16 = true;
+      options.rounds_to = DType::bf16;
       for (const bool at_end : {true, false}) {
         const Result<Tensor> got = output_of(graph, options, inputs, at_end);
         ASSERT_TRUE(got) << got.error().message;

@@ -78,7 +78,7 @@ TEST_P(OpenKernels, RoundFactorsWhereThatIsAllowed) {
   ASSERT_TRUE(open) << open.error().message;
   const int threads = 1 + form_of(GetParam().name);
   CompileOptions options{threads, "native", {}};
-  options.allows_bf16 = true;
+  options.rounds_to = DType::bf16;
   const auto region = LoadedRegion::make(*open, options, {});
   ASSERT_TRUE(region) << region.error().message;
   TestTeam team(threads);

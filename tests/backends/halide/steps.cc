@@ -28,7 +28,7 @@ Result<std::string> run_step(const std::string& step, const std::string& text) {
   const Graph region = TRY(make_graph(text));
   std::optional<std::string> printed;
   CompileOptions options{2, "x86-64-v3"};
-  if (step == "unfold_taps") options.cpu = "sapphirerapids", options.allows_bf16 = true;
+  if (step == "unfold_taps") options.cpu = "sapphirerapids", options.rounds_to = DType::bf16;
   options.print_step = [&](std::string_view name, const std::string& made) {
     if (name == step) printed = made;
   };
