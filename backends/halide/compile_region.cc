@@ -13,6 +13,7 @@
 #include "backends/halide/memory/verify_memory.h"
 #include "backends/halide/schedule/describe_kernels.h"
 #include "backends/halide/schedule/kernel.h"
+#include "backends/halide/schedule/round_factors.h"
 #include "backends/halide/schedule/share_kernels.h"
 #include "backends/halide/schedule/unfold_taps.h"
 #include "backends/halide/tune/choose_schedules.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr auto region_steps = std::to_array<std::string_view>({
     "canonicalize",
     "simplify",
+    "round_factors",
     "unfold_taps",
     "choose_layouts",
     "fuse",
@@ -78,6 +80,10 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   // Values known at compile time are folded away; reshapes stand where they are views.
   simplify(graph);
   print("simplify", [&] { return print_graph(graph); });
+
+  // What products on tile registers read has 16 bits in memory, where products may round it.
+  if (options.rounds_to == DType::bf16) round_factors(graph, isa);
+  print("round_factors", [&] { return print_graph(graph); });
 
   // Convolutions of few channels have a depth that fills tile registers.
   unfold_taps(graph, isa, options.rounds_to == DType::bf16);

@@ -455,13 +455,25 @@ class ContractionBuilder {
     p.out = Func("out");
     Expr sum = p.acc(from);
     if (p.few.defined()) sum = Halide::select(p.even_tiles->tile > as_int(few_rows), sum, p.few(from));
-    p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, sum));
+    p.out(b_.output_vars(p.outer_first())) = output(at, sum);
     schedule_contraction(b_, p);
     BuiltKernel built = b_.finish(p.out, seen_argument());
     if (p.even_tiles) built.leave(*p.even_tiles);
     if (p.on_amx) built.amx_sums = {p.acc.name()};
     if (p.calls_dot_tiles) built.dot_tile_sums = p.acc.name();
     return built;
+  }
+
+  /// Returns an element of the output. Two vectors of f32 next to each other are rounded to bf16 at once.
+  Expr output(const Exprs& at, const Expr& sum) {
+    const Value& value = b_.body().value(b_.body().outputs[0]);
+    const Node& last = b_.body().node(value.producer);
+    const bool is_rounded = value.type.dtype == DType::bf16 && op_of(last) == CoreOp::cast &&
+                            b_.type(last.inputs[0]) == Halide::Float(32);
+    if (!parts_.on_amx || !is_rounded || parts_.tile.panel % amx_pairs != 0)
+      return stored(b_.result_at(at, sum));
+    parts_.output_lanes = amx_pairs;
+    return round_pairs_to_bf16(b_.value_after(b_.kernel().anchor, sum, last.inputs[0], at));
   }
 
   Argument seen_argument() const {

@@ -60,8 +60,17 @@ Expr round_to_odd(const Expr& x) {
   return Halide::reinterpret(Halide::Float(32), select(is_kept, bits, beyond));
 }
 
+/// Rounds an f32 to its upper half, ties to even. A carry into the exponent is right, up to infinity.
+Expr round_to_bf16(const Expr& x) {
+  const Expr bits = Halide::reinterpret(Halide::UInt(32), x);
+  const Expr rounded = cast(Halide::UInt(16), (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  return Halide::reinterpret(Halide::BFloat(16),
+                             select(Halide::is_nan(x), make_const(Halide::UInt(16), 0x7fc0), rounded));
+}
+
 Expr float_to_float(Type to, const Expr& x) {
   const Type from = x.type();
+  if (to.is_bfloat() && from.bits() == 32) return round_to_bf16(x);
   const double limit = to.bits() < from.bits() ? overflow_of(to) : std::numeric_limits<double>::infinity();
   const Expr rounded = cast(to, to.bits() == 16 && from.bits() == 64 ? round_to_odd(x) : x);
   const Expr infinity = make_const(to, std::numeric_limits<double>::infinity());

@@ -14,9 +14,9 @@ using Halide::VarOrRVar;
 /// Steps of a work item's reduction whose loads are on their way at the same time.
 constexpr int steps_at_once = 4;
 
-void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
-  if (p.tile.lanes > 1) stage.vectorize(p.ci, as_int(p.tile.lanes));
-  if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
+void vectorize_lanes(Halide::Stage stage, const ContractionParts& p, int64_t lanes) {
+  if (lanes > 1) stage.vectorize(p.ci, as_int(lanes));
+  if (p.tile.panel > lanes) stage.unroll(p.ci);
 }
 
 /// Leaves sums to multiply_on_amx() or call_dot_tiles().
@@ -32,7 +32,7 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   if (p.on_amx) return schedule_plain_loops(p, acc);
   Var x = p.pixels.back();
   acc.reorder(p.ci, x);
-  vectorize_lanes(acc, p);
+  vectorize_lanes(acc, p, p.tile.lanes);
   acc.unroll(x);
   if (p.calls_dot_tiles) return schedule_plain_loops(p, acc);
   std::vector<VarOrRVar> order{p.ci, x};
@@ -51,7 +51,7 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   } else {
     acc.update().reorder(order);
   }
-  vectorize_lanes(acc.update(), p);
+  vectorize_lanes(acc.update(), p, p.tile.lanes);
   acc.update().unroll(x);
   if (p.has_integers()) acc.update().unroll(p.reduction[0]);
 }
@@ -173,7 +173,7 @@ class ContractionLoops {
   /// Schedules the numbers of a panel, which all tiles of a block of rows read.
   void schedule_unpack() {
     p_.unpack.compute_at(p_.out, p_.co).bound_extent(p_.ci, as_int(p_.tile.panel)).unroll(p_.unpack_step);
-    vectorize_lanes(p_.unpack, p_);
+    vectorize_lanes(p_.unpack, p_, p_.tile.lanes);
   }
 
   /// Schedules blocks of whole tiles, of which the last computes rows that nobody needs.
@@ -328,7 +328,7 @@ class ContractionLoops {
     order.emplace_back(block_);
     for (size_t i = p_.batch.size(); i-- > 0;) order.emplace_back(p_.batch[i]);
     out.reorder(order);
-    vectorize_lanes(out, p_);
+    vectorize_lanes(out, p_, std::max(p_.output_lanes, p_.tile.lanes));
     if (!p_.on_amx) out.unroll(xi_);
     if (worth_threads(p_)) share_among_threads(out);
   }
@@ -394,7 +394,7 @@ std::vector<Var> split_tiles(Halide::Stage out, ContractionParts& p, int64_t pix
   std::vector<VarOrRVar> order{p.ci, xi};
   order.insert(order.end(), outer.begin(), outer.end());
   out.reorder(order);
-  vectorize_lanes(out, p);
+  vectorize_lanes(out, p, p.tile.lanes);
   out.unroll(xi);
   return outer;
 }

@@ -42,6 +42,7 @@ struct ContractionParts {
   Func unpack, few;
   Var unpack_step{"of_word"};
   bool on_amx = false;                  // sums are in tile registers (amx_products.h)
+  int64_t output_lanes = 1;             // elements of the output that one vector of code computes at least
   bool calls_dot_tiles = false;         // functions sum a tile (dot_tiles.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 

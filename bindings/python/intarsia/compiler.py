@@ -161,9 +161,8 @@ def compile(
     cpu: "native", a level ("x86-64-v3") or a processor, as `--cpu` lists them; of "A,B" a machine takes the best it runs.
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    precision: "bf16": products of f32 may round their factors, where that is faster; "f16": they may keep constant
-        weights as f16; "auto": bf16, or else f16, if no output then differs by more than `max_error`. All of them run
-        the model in both precisions; the report has the difference.
+    precision: "bf16": products of f32 may round their factors, where that is faster; "f16": their constant weights;
+        "auto": either, if no output differs by more than `max_error`, which the report has.
     max_error: limit with precision "auto", relative to the largest element of an output; 0: 0.01.
     optimize: "size": no weights larger than the model's for speed, no second plan without frameworks.
     tune: "off": choose by a formula; "fast", "full": by measuring few or many variants of kernels, and plans.

@@ -172,7 +172,11 @@ constexpr const char* pictures[] = {
     "input %x : f32[1,3,24,40]\ninput %w : f32[48,3,8,8]\n%y = Conv(%x, %w) {strides=[8,8]}",
     "input %x : f32[1,5,9,31]\ninput %w : f32[16,5,1,3]\n%c = Conv(%x, %w) {pads=[0,4,0,1], "
     "dilations=[1,2]}\n"
-    "%y = Relu(%c)"};
+    "%y = Relu(%c)",
+    "input %x : f32[1,32,10,12]\ninput %w : f32[32,32,1,1]\ninput %w2 : f32[32,32,3,3]\n"
+    "%a = Conv(%x, %w)\n%r = Relu(%a)\n%b = Conv(%r, %w)\n%s = Add(%b, %r)\n"
+    "%m = MaxPool(%s) {kernel_shape=[2,2], strides=[2,2]}\n%c = Conv(%m, %w2) {pads=[1,1,1,1]}\n"
+    "%d = Conv(%m, %w)\n%y = Add(%c, %d)"};
 
 /// Checks all tiles of tile registers: with random times, each compile takes some of them.
 TEST(ProductsOfPairs, TakeRowsOfPicturesInTiles) {

@@ -7,7 +7,7 @@
 // backends/halide/canonicalize/ canonicalize.cc simplify.cc
 // backends/halide/layout/ choose_layouts.cc
 // backends/halide/fuse/ fuse.cc match_attention.cc
-// backends/halide/schedule/ unfold_taps.cc
+// backends/halide/schedule/ round_factors.cc unfold_taps.cc
 // backends/halide/emit/ make_region.cc
 // backends/halide/tune/ choose_schedules.cc
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ Result<std::string> run_step(const std::string& step, const std::string& text) {
   const Graph region = TRY(make_graph(text));
   std::optional<std::string> printed;
   CompileOptions options{2, "x86-64-v3"};
-  if (step == "unfold_taps") options.cpu = "sapphirerapids", options.rounds_to = DType::bf16;
+  const bool is_for_tiles = step == "unfold_taps" || step == "round_factors";
+  if (is_for_tiles) options.cpu = "sapphirerapids", options.rounds_to = DType::bf16;
   options.print_step = [&](std::string_view name, const std::string& made) {
     if (name == step) printed = made;
   };
