@@ -1,6 +1,7 @@
 // Operators of ai.onnx.ml on numbers, as operators of ONNX.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -220,11 +221,103 @@ Status linear_classifier(Translation& t) {
   return {};
 }
 
+/// Keys of a LabelEncoder, ascending and each once, with the value of the first that is equal.
+struct Labels {
+  Tensor keys, values;
+  std::optional<int64_t> of_nan;  // the place of the value of NaN, which is no key
+};
+
+/// Returns the attribute keys_... or values_... of numbers.
+Result<Tensor> read_labels(const Translation& t, const std::string& kind) {
+  if (const Tensor* tensor = t.attributes().get_tensor(kind + "_tensor")) return *tensor;
+  const std::vector<int64_t> integers = t.attributes().get_ints(kind + "_int64s");
+  const std::vector<float> floats = t.attributes().get_floats(kind + "_floats");
+  if (integers.empty() && floats.empty()) return fail("{} that are no numbers", kind);
+  Tensor tensor(integers.empty() ? DType::f32 : DType::i64,
+                {static_cast<int64_t>(std::max(integers.size(), floats.size()))});
+  if (integers.empty())
+    std::ranges::copy(floats, tensor.as<float>().begin());
+  else
+    std::ranges::copy(integers, tensor.as<int64_t>().begin());
+  return tensor;
+}
+
+/// Copies the elements at these places, in their order.
+Tensor take(const Tensor& from, const std::vector<int64_t>& places) {
+  Tensor taken(from.dtype(), {static_cast<int64_t>(places.size())});
+  const size_t bytes = dtype_bytes(from.dtype(), 1);
+  for (size_t i = 0; i < places.size(); ++i)
+    std::memcpy(static_cast<std::byte*>(taken.data()) + i * bytes,
+                static_cast<const std::byte*>(from.data()) + static_cast<size_t>(places[i]) * bytes, bytes);
+  return taken;
+}
+
+template <typename T>
+Labels sort_labels(const Tensor& keys, const Tensor& values) {
+  Labels labels;
+  std::map<T, int64_t> places;
+  for (size_t i = 0; i < keys.as<T>().size(); ++i) {
+    const T key = keys.as<T>()[i];
+    if (key == key)
+      places.emplace(key, static_cast<int64_t>(i));
+    else if (!labels.of_nan)
+      labels.of_nan = static_cast<int64_t>(i);
+  }
+  std::vector<int64_t> order;
+  for (const auto& [key, place] : places) order.push_back(place);
+  labels.keys = take(keys, order);
+  if (labels.of_nan) order.push_back(*labels.of_nan), labels.of_nan = static_cast<int64_t>(order.size()) - 1;
+  labels.values = take(values, order);
+  return labels;
+}
+
+/// Translates a LabelEncoder of numbers: the place of a key among the sorted ones is the number of those that
+/// are not above it, less one.
+Status label_encoder(Translation& t) {
+  constexpr int64_t most_keys = 4096;  // beyond it, a search per element is less work
+  const Tensor keys = TRY(read_labels(t, "keys")), values = TRY(read_labels(t, "values"));
+  const int64_t count = element_count(keys.shape());
+  if (count != element_count(values.shape()) || keys.dtype() != t.dtype(0))
+    return fail("{} keys of {} for {} values and an input of {}", count, dtype_name(keys.dtype()),
+                element_count(values.shape()), dtype_name(t.dtype(0)));
+  const bool is_integral = keys.dtype() == DType::i64;
+  if ((!is_integral && keys.dtype() != DType::f32) ||
+      !(is_float(values.dtype()) || is_integer(values.dtype())))
+    return fail("of {} to {}", dtype_name(keys.dtype()), dtype_name(values.dtype()));
+  if (count < 1 || count > most_keys) return fail("{} keys", count);
+  const Labels labels = is_integral ? sort_labels<int64_t>(keys, values) : sort_labels<float>(keys, values);
+  const Tensor* given = t.attributes().get_tensor("default_tensor");
+  if (given != nullptr && (given->dtype() != values.dtype() || element_count(given->shape()) != 1))
+    return fail("default_tensor does not fit the values");
+  const double otherwise = is_float(values.dtype())
+                               ? t.attributes().get_float("default_float", -0.0F)
+                               : static_cast<double>(t.attributes().get_int("default_int64", -1));
+  ValueId y = given == nullptr ? t.make_scalar(values.dtype(), otherwise)
+                               : t.make("Reshape", {t.make_constant(*given), t.make_integers({1})});
+  const ValueId x = t.input(0), table = t.make_constant(labels.values);
+  const auto look_up = [&](ValueId from, ValueId places) {
+    return t.make("Gather", {from, places}, {{"axis", int64_t{0}}});
+  };
+  if (element_count(labels.keys.shape()) > 0) {
+    const ValueId sorted = t.make_constant(labels.keys);
+    const ValueId reached = t.cast(t.make("GreaterOrEqual", {t.unsqueeze(x, {-1}), sorted}), DType::i64);
+    const ValueId above = t.make("ReduceSum", {reached, t.make_integers({-1})}, {{"keepdims", int64_t{0}}});
+    const ValueId place =
+        t.make("Max", {t.make("Sub", {above, t.make_scalar(DType::i64, 1)}), t.make_scalar(DType::i64, 0)});
+    y = t.make("Where", {t.make("Equal", {look_up(sorted, place), x}), look_up(table, place), y});
+  }
+  if (labels.of_nan)
+    y = t.make("Where", {t.make("IsNaN", {x}), look_up(table, t.make_integers({*labels.of_nan})), y});
+  t.give(0, y);
+  return {};
+}
+
 constexpr TranslationRow machine_learning_rows[] = {
     {"ArrayFeatureExtractor", array_feature_extractor, ml},
     {"Binarizer", binarizer, ml},
     {"FeatureVectorizer", feature_vectorizer, ml},
     {"Imputer", imputer, ml},
+    {"LabelEncoder", label_encoder, ml},
     {"LinearClassifier", linear_classifier, ml},
     {"LinearRegressor", linear_regressor, ml},
     {"Normalizer", normalizer, ml},

@@ -30,7 +30,10 @@ const Rules& tensorflow_rules() {
 const Rules& onnxruntime_rules() {
   static const Rules rules = [] {
     Rules all;
-    for (const TranslationRow& row : onnxruntime_translations()) all[row.op] = row.rule;
+    for (const auto& family : {onnxruntime_translations(), onnxruntime_attention_translations(),
+                               onnxruntime_fusion_translations()}) {
+      for (const TranslationRow& row : family) all[row.op] = row.rule;
+    }
     return all;
   }();
   return rules;
@@ -40,9 +43,10 @@ const Rules& onnxruntime_rules() {
 const std::map<std::pair<std::string_view, std::string_view>, TranslationRule>& onnx_rules() {
   static const auto rules = [] {
     std::map<std::pair<std::string_view, std::string_view>, TranslationRule> all;
-    for (const auto& family : {attention_decompositions(), loss_decompositions(), signal_decompositions(),
-                               machine_learning_decompositions(), movement_decompositions(),
-                               training_decompositions(), window_decompositions()}) {
+    for (const auto& family :
+         {attention_decompositions(), loss_decompositions(), signal_decompositions(),
+          machine_learning_decompositions(), movement_decompositions(), training_decompositions(),
+          window_decompositions(), linear_attention_decompositions(), unlisted_translations()}) {
       for (const TranslationRow& row : family) all[{row.domain, row.op}] = row.rule;
     }
     return all;

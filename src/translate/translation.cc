@@ -123,7 +123,9 @@ ValueId Translation::make_scalar(DType dtype, double value) {
 }
 
 ValueId Translation::size_of(ValueId value, int64_t axis) {
-  return make("Shape", {value}, {{"start", axis}, {"end", axis + 1}});
+  NamedAttributes range{{"start", axis}};
+  if (axis != -1) range.emplace_back("end", axis + 1);  // the last axis ends where the shape does
+  return make("Shape", {value}, std::move(range));
 }
 
 ValueId Translation::join(std::vector<ValueId> parts) {

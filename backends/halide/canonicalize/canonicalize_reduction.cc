@@ -217,13 +217,13 @@ Status lp_normalization(Rewriter& r) {
   return {};
 }
 
-Status cum_sum(Rewriter& r) {
+Status scan(Rewriter& r) {
   std::vector<int64_t> axis = TRY(r.ints("", 1, {0}));
-  if (axis.size() != 1) return fail("CumSum wants one axis, got {}", axis.size());
-  const CumSumAttributes attributes{TRY(r.axis(axis[0], r.rank(r.in(0)))),
-                                    r.attributes().get_int("exclusive", 0) != 0,
-                                    r.attributes().get_int("reverse", 0) != 0};
-  r.set_output(0, r.emit(CoreOp::cum_sum, {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
+  if (axis.size() != 1) return fail("{} wants one axis, got {}", r.node().op, axis.size());
+  const ScanAttributes attributes{TRY(r.axis(axis[0], r.rank(r.in(0)))),
+                                  r.attributes().get_int("exclusive", 0) != 0,
+                                  r.attributes().get_int("reverse", 0) != 0};
+  r.set_output(0, r.emit(*find_core_op(r.node().op), {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 
@@ -249,7 +249,8 @@ constexpr std::array reduction_rule_list = std::to_array<RuleEntry>({
     {"MeanVarianceNormalization", mean_variance_normalization},
     {"BatchNormalization", batch_normalization},
     {"LpNormalization", lp_normalization},
-    {"CumSum", cum_sum},
+    {"CumSum", scan},
+    {"CumProd", scan},
 });
 
 }  // namespace
