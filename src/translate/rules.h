@@ -26,6 +26,8 @@ std::span<const TranslationRow> slicing_translations();
 std::span<const TranslationRow> image_translations();
 std::span<const TranslationRow> recurrent_translations();
 std::span<const TranslationRow> quantization_translations();
+std::span<const TranslationRow> gradient_translations();
+std::span<const TranslationRow> diagonal_translations();
 std::span<const TranslationRow> onnxruntime_translations();
 std::span<const TranslationRow> onnxruntime_attention_translations();
 std::span<const TranslationRow> onnxruntime_fusion_translations();

@@ -16,10 +16,11 @@ using Rules = std::map<std::string_view, TranslationRule>;
 const Rules& tensorflow_rules() {
   static const Rules rules = [] {
     Rules all;
-    for (const auto& family : {elementwise_translations(), contraction_translations(), window_translations(),
-                               normalization_translations(), reduction_translations(),
-                               movement_translations(), indexing_translations(), slicing_translations(),
-                               image_translations(), recurrent_translations(), quantization_translations()}) {
+    for (const auto& family :
+         {elementwise_translations(), contraction_translations(), window_translations(),
+          normalization_translations(), reduction_translations(), movement_translations(),
+          indexing_translations(), slicing_translations(), image_translations(), recurrent_translations(),
+          quantization_translations(), gradient_translations(), diagonal_translations()}) {
       for (const TranslationRow& row : family) all[row.op] = row.rule;
     }
     return all;

@@ -60,7 +60,9 @@ Status reduce_rule(Rewriter& r) {
   const std::string& op = r.node().op;
   bool plain = op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd";
   if (!plain) TRY(require_floats(r));
-  if (r.dtype(x) == DType::boolean) return fail("{} on bool is not supported", op);
+  const bool is_boolean = r.dtype(x) == DType::boolean;
+  if (is_boolean && op != "ReduceMax" && op != "ReduceMin") return fail("{} on bool is not supported", op);
+  if (is_boolean) x = r.emit(CoreOp::cast, {x}, DType::u8, r.sizes(x));
   if (op == "ReduceL1")
     out = reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes);
   else if (op == "ReduceL2")
@@ -73,6 +75,7 @@ Status reduce_rule(Rewriter& r) {
     out = log_sum_exp(r, x, axes);
   else
     out = axes.empty() ? x : reduce(r, *find_core_op(op), x, axes);
+  if (is_boolean) out = r.emit(CoreOp::cast, {out}, DType::boolean, r.sizes(out));
   r.set_output(0, r.reshape(out, r.out_sizes()));
   return {};
 }
