@@ -43,7 +43,6 @@ class Row:
     outputs: int = 1
 
 
-
 def onnx_type(array: Array) -> int:
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
@@ -119,7 +118,9 @@ def causal_attention() -> Row:
 
 def rotary_embedding() -> Row:
     x, angles = normal(1, 12, 512, 64), normal(1, 512, 32)
-    return Row("RotaryEmbedding", "12 heads, 512 x 64", {"x": x, "cos": np.cos(angles), "sin": np.sin(angles)})
+    return Row(
+        "RotaryEmbedding", "12 heads, 512 x 64", {"x": x, "cos": np.cos(angles), "sin": np.sin(angles)}
+    )
 
 
 def dft(length: int) -> Row:
