@@ -108,6 +108,10 @@ SAME = [normal(2, 3, 8) for _ in range(3)]
 PAST = [normal(2, 2, 4, 4), normal(2, 2, 4, 4)]
 MASK = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
 OPEN = {0: TOKENS, 1: {0: "n", 1: "t"}, 2: {0: "n", 1: "t"}}
+HEADS = [normal(2, 2, 3, 4), normal(2, 2, 5, 4), normal(2, 2, 5, 4)]
+OPEN_HEADS = {0: {0: "n", 2: "s"}, 1: {0: "n", 2: "t"}, 2: {0: "n", 2: "t"}}
+SAME_HEADS = [normal(2, 2, 3, 4) for _ in range(3)]
+SAME_OPEN = {i: {0: "n", 2: "s"} for i in range(3)}
 WEIGHTS = [normal(6, 24), normal(24)]
 CACHES = [normal(10, 4), normal(10, 4)]
 
@@ -178,6 +182,23 @@ CASES = {
         "Scaler", ML, [normal(4, 3)], {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, 1.0]}, open_axes=BATCH
     ),
     "scaler_of_integers": Case("Scaler", ML, [integers(-9, 9, 4, 3)], {"offset": [1.0], "scale": [0.5]}),
+    **{
+        f"svm_regressor_{kind.lower()}": Case(
+            "SVMRegressor",
+            ML,
+            [normal(5, 3)],
+            {
+                "kernel_type": kind,
+                "kernel_params": [0.5, 0.25, 2.0],
+                "n_supports": 4,
+                "support_vectors": normal(12).tolist(),
+                "coefficients": normal(4).tolist(),
+                "rho": [0.75],
+            },
+            open_axes=BATCH,
+        )
+        for kind in ("LINEAR", "RBF", "POLY", "SIGMOID")
+    },
     "bias_gelu": Case("BiasGelu", MICROSOFT, [normal(2, 3, 8), normal(8)], open_axes={0: TOKENS}),
     "fast_gelu": Case("FastGelu", MICROSOFT, [normal(2, 3, 8), normal(8)], open_axes={0: TOKENS}),
     "fast_gelu_alone": Case("FastGelu", MICROSOFT, [normal(2, 3, 8)], open_axes={0: TOKENS}),
@@ -304,6 +325,65 @@ CASES = {
         MICROSOFT,
         [normal(2, 2, 3, 8), integers(0, 10, 2, 3), *CACHES],
         open_axes={0: {0: "n", 2: "s"}, 1: TOKENS},
+    ),
+    "standard_attention": Case("Attention", "", HEADS, open_axes=OPEN_HEADS, opset=23),
+    "standard_attention_causal_with_past": Case(
+        "Attention",
+        "",
+        [*SAME_HEADS, None, *PAST],
+        {"is_causal": 1},
+        (0, 1, 2),
+        (),
+        {**SAME_OPEN, 4: {0: "n", 2: "p"}, 5: {0: "n", 2: "p"}},
+        opset=23,
+    ),
+    "standard_attention_with_mask": Case(
+        "Attention",
+        "",
+        [*HEADS, random.random((3, 5)) < 0.7],
+        open_axes={**OPEN_HEADS, 3: {0: "s", 1: "t"}},
+        opset=23,
+    ),
+    "standard_attention_packed": Case(
+        "Attention",
+        "",
+        [normal(2, 3, 16), normal(2, 5, 8), normal(2, 5, 8)],
+        {"q_num_heads": 4, "kv_num_heads": 2, "softcap": 2.0},
+        open_axes=OPEN,
+        opset=23,
+    ),
+    "standard_attention_of_one_query": Case(
+        "Attention",
+        "",
+        [normal(2, 4, 1, 4), *HEADS[1:], normal(2, 4, 1, 5)],
+        {"scale": 0.3},
+        open_axes={0: {0: "n"}, 1: {0: "n", 2: "t"}, 2: {0: "n", 2: "t"}, 3: {0: "n", 3: "t"}},
+        opset=23,
+    ),
+    "standard_rotary_embedding": Case(
+        "RotaryEmbedding",
+        "",
+        [normal(2, 3, 16), *CACHES, integers(0, 10, 2, 3)],
+        {"num_heads": 2},
+        open_axes={0: TOKENS, 3: TOKENS},
+        opset=23,
+    ),
+    "short_time_transform": Case(
+        "STFT",
+        "",
+        [normal(2, 64, 1), np.array(8), normal(16)],
+        open_axes={0: TOKENS},
+        constants=(1,),
+        opset=17,
+    ),
+    "transform": Case("DFT", "", [normal(2, 16, 1)], {"axis": 1}, open_axes=BATCH, opset=17),
+    "loss": Case(
+        "SoftmaxCrossEntropyLoss",
+        "",
+        [normal(4, 5), integers(0, 5, 4)],
+        {"ignore_index": 2},
+        open_axes={0: {0: "n"}, 1: {0: "n"}},
+        opset=13,
     ),
     "lp_pool": Case(
         "LpPool", "", [normal(1, 2, 9, 9)], {"kernel_shape": [3, 3], "p": 3, "pads": [1, 1, 1, 1]}
