@@ -32,8 +32,11 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
 - **some** (TensorFlow): the backend takes some of the nodes of the test cases and refuses others, most often for their types.
 - `halide` is our compiler, `reference` our plain kernels, which also compute constants at compile time. A node that
   neither supports runs in the framework that the model came from.
+- An operator that our compiler makes of others ([how](decisions/0057-operators-made-of-others.md)) counts as one with a kernel.
 - Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel. Those that ONNX
-  Runtime's quantizers write (`QLinearAdd`, `QGemm`, ...) run in all backends, `MatMulNBits` in all but OpenVINO ([precision](precision.md#quantized-models)).
+  Runtime's quantizers write (`QLinearAdd`, `QGemm`, ...) run in all backends, `MatMulNBits` in all but OpenVINO ([precision](precision.md#quantized-models));
+  so do those that its optimizers and exporters write: `Attention`, `MultiHeadAttention`, `RotaryEmbedding`, `EmbedLayerNormalization`,
+  `SkipLayerNormalization`, `SimplifiedLayerNormalization`, `BiasGelu`, `FastGelu`, `FusedConv`, `FusedGemm`, `FusedMatMul` and the like.
 
 """
 ROLES = {

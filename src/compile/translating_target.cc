@@ -26,7 +26,7 @@ class TranslatingTarget : public ForwardingTarget {
     return Support::supported();
   }
 
-  /// Assigns foreign nodes to the groups of their translations.
+  /// Assigns translated nodes to the groups of their translations.
   Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
     if (!info().has_groups || !needs_translation(graph, device)) return target_.groups(graph, device);
     const std::vector<NodeId> nodes = translatable_nodes(graph, device);
@@ -43,17 +43,15 @@ class TranslatingTarget : public ForwardingTarget {
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
-    const bool is_ours = std::ranges::none_of(region.nodes, is_foreign);
-    if (is_ours) return target_.output_layouts(region);
-    const auto is_chosen = [&](NodeId id) { return is_foreign(region.node(id)); };
-    return target_.output_layouts(TRY(simplify(translated_region(region, evaluate_, is_chosen))));
+    return needs_translation(region, {}) ? target_.output_layouts(TRY(translate(region, {})))
+                                         : target_.output_layouts(region);
   }
 
  private:
-  /// Checks for a foreign node that the target does not take as it is.
+  /// Checks for a node that has a translation and that the target does not take as it is.
   bool is_translated(const Graph& graph, NodeId id, const TargetDevice& device) const {
     if (is_tensorflow(graph.node(id))) return true;
-    return is_foreign(graph.node(id)) && !target_.supports(graph, id, device).yes;
+    return has_translation(graph.node(id)) && !target_.supports(graph, id, device).yes;
   }
   bool needs_translation(const Graph& region, const TargetDevice& device) const {
     for (uint32_t i = 0; i < region.nodes.size(); ++i)

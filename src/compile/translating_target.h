@@ -1,4 +1,4 @@
-// Adapter that lets a backend for our operators also take foreign ones, if these have a translation.
+// Adapter that lets a backend also take operators that it has no kernel for, if these have a translation.
 #pragma once
 
 #include <memory>

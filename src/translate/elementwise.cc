@@ -84,6 +84,14 @@ Status mul_no_nan(Translation& t) {
   return {};
 }
 
+/// Translates x / y; the result is zero where x is zero.
+Status xdivy(Translation& t) {
+  if (!is_float(t.dtype(0))) return fail("of {}", dtype_name(t.dtype(0)));
+  const ValueId zero = t.make_scalar(t.dtype(0), 0);
+  t.give(0, t.make("Where", {t.make("Equal", {t.input(0), zero}), zero, t.make("Div", t.inputs())}));
+  return {};
+}
+
 /// Divides integers exactly, as (a - floor_mod(a, b)) / b.
 Status floor_div(Translation& t) {
   if (is_float(t.dtype(0))) {
@@ -317,6 +325,7 @@ constexpr TranslationRow elementwise_rows[] = {
     {"Minimum", same<min_>},
     {"Pow", same<pow_>},
     {"SquaredDifference", squared_difference},
+    {"Xdivy", xdivy},
     {"Xlogy", xlogy},
     {"BiasAdd", bias_add},
     {"BiasAddV1", bias_add},

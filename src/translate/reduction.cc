@@ -23,6 +23,11 @@ Status mean(Translation& t) { return reduce(t, "ReduceMean", t.input(0)); }
 Status max(Translation& t) { return reduce(t, "ReduceMax", t.input(0)); }
 Status min(Translation& t) { return reduce(t, "ReduceMin", t.input(0)); }
 Status prod(Translation& t) { return reduce(t, "ReduceProd", t.input(0)); }
+Status euclidean_norm(Translation& t) {
+  if (!is_float(t.dtype(0))) return fail("of {}", dtype_name(t.dtype(0)));
+  return reduce(t, "ReduceL2", t.input(0));
+}
+
 Status any(Translation& t) { return reduce(t, "ReduceMax", t.input(0)); }
 Status all(Translation& t) { return reduce(t, "ReduceMin", t.input(0)); }
 
@@ -55,11 +60,22 @@ Status scan(Translation& t, const char* op) {
 }
 
 Status cumsum(Translation& t) { return scan(t, "CumSum"); }
+Status cumprod(Translation& t) { return scan(t, "CumProd"); }
 
 constexpr TranslationRow reduction_rows[] = {
-    {"Sum", sum},        {"Mean", mean},      {"Max", max},       {"Min", min},
-    {"Prod", prod},      {"Any", any},        {"All", all},       {"L2Loss", l2_loss},
-    {"ArgMax", arg_max}, {"ArgMin", arg_min}, {"Cumsum", cumsum},
+    {"Sum", sum},
+    {"Mean", mean},
+    {"Max", max},
+    {"Min", min},
+    {"Prod", prod},
+    {"Any", any},
+    {"All", all},
+    {"L2Loss", l2_loss},
+    {"ArgMax", arg_max},
+    {"ArgMin", arg_min},
+    {"Cumsum", cumsum},
+    {"Cumprod", cumprod},
+    {"EuclideanNorm", euclidean_norm},
 };
 
 }  // namespace

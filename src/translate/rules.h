@@ -11,6 +11,8 @@ namespace intarsia {
 struct TranslationRow {
   std::string_view op;
   TranslationRule rule;
+  std::string_view domain =
+      "";  // of ONNX's operators; TensorFlow's and ONNX Runtime's have tables of their own
 };
 
 std::span<const TranslationRow> elementwise_translations();
@@ -24,6 +26,22 @@ std::span<const TranslationRow> slicing_translations();
 std::span<const TranslationRow> image_translations();
 std::span<const TranslationRow> recurrent_translations();
 std::span<const TranslationRow> quantization_translations();
+std::span<const TranslationRow> gradient_translations();
+std::span<const TranslationRow> diagonal_translations();
 std::span<const TranslationRow> onnxruntime_translations();
+std::span<const TranslationRow> onnxruntime_attention_translations();
+std::span<const TranslationRow> onnxruntime_fusion_translations();
+
+// Operators of ONNX that are made of others.
+std::span<const TranslationRow> attention_decompositions();
+std::span<const TranslationRow> linear_attention_decompositions();
+std::span<const TranslationRow> loss_decompositions();
+std::span<const TranslationRow> signal_decompositions();
+std::span<const TranslationRow> machine_learning_decompositions();
+std::span<const TranslationRow> movement_decompositions();
+std::span<const TranslationRow> training_decompositions();
+std::span<const TranslationRow> window_decompositions();
+/// Operators that ONNX does not list, which exporters write in its domain.
+std::span<const TranslationRow> unlisted_translations();
 
 }  // namespace intarsia

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/protobuf.h"
+#include "graph/op_table.h"
 #include "graph/verify_graph.h"
 #include "translate/rules.h"
 
@@ -15,10 +16,11 @@ using Rules = std::map<std::string_view, TranslationRule>;
 const Rules& tensorflow_rules() {
   static const Rules rules = [] {
     Rules all;
-    for (const auto& family : {elementwise_translations(), contraction_translations(), window_translations(),
-                               normalization_translations(), reduction_translations(),
-                               movement_translations(), indexing_translations(), slicing_translations(),
-                               image_translations(), recurrent_translations(), quantization_translations()}) {
+    for (const auto& family :
+         {elementwise_translations(), contraction_translations(), window_translations(),
+          normalization_translations(), reduction_translations(), movement_translations(),
+          indexing_translations(), slicing_translations(), image_translations(), recurrent_translations(),
+          quantization_translations(), gradient_translations(), diagonal_translations()}) {
       for (const TranslationRow& row : family) all[row.op] = row.rule;
     }
     return all;
@@ -29,23 +31,53 @@ const Rules& tensorflow_rules() {
 const Rules& onnxruntime_rules() {
   static const Rules rules = [] {
     Rules all;
-    for (const TranslationRow& row : onnxruntime_translations()) all[row.op] = row.rule;
+    for (const auto& family : {onnxruntime_translations(), onnxruntime_attention_translations(),
+                               onnxruntime_fusion_translations()}) {
+      for (const TranslationRow& row : family) all[row.op] = row.rule;
+    }
     return all;
   }();
   return rules;
 }
 
+/// Returns the rules for operators of ONNX, by domain and name.
+const std::map<std::pair<std::string_view, std::string_view>, TranslationRule>& onnx_rules() {
+  static const auto rules = [] {
+    std::map<std::pair<std::string_view, std::string_view>, TranslationRule> all;
+    for (const auto& family :
+         {attention_decompositions(), loss_decompositions(), signal_decompositions(),
+          machine_learning_decompositions(), movement_decompositions(), training_decompositions(),
+          window_decompositions(), linear_attention_decompositions(), unlisted_translations()}) {
+      for (const TranslationRow& row : family) all[{row.domain, row.op}] = row.rule;
+    }
+    return all;
+  }();
+  return rules;
+}
+
+TranslationRule find_rule(const Rules& rules, const std::string& op) {
+  const auto at = rules.find(op);
+  return at == rules.end() ? nullptr : at->second;
+}
+
 /// Returns the rule of a node; null if it has none.
 TranslationRule find_rule(const Node& node) {
-  if (!is_tensorflow(node) && node.domain != "com.microsoft") return nullptr;
-  const Rules& rules = is_tensorflow(node) ? tensorflow_rules() : onnxruntime_rules();
-  const auto at = rules.find(node.op);
-  return at == rules.end() ? nullptr : at->second;
+  if (is_tensorflow(node)) return find_rule(tensorflow_rules(), node.op);
+  if (node.domain == "com.microsoft") return find_rule(onnxruntime_rules(), node.op);
+  const bool is_standard = node.domain.empty() || node.domain == "ai.onnx";
+  if (is_standard && node.version < oldest_known_opset) return nullptr;
+  const auto at = onnx_rules().find({is_standard ? "" : node.domain, node.op});
+  return at == onnx_rules().end() ? nullptr : at->second;
+}
+
+std::string_view framework_of(const Node& node) {
+  if (is_tensorflow(node)) return "TensorFlow";
+  return node.domain == "com.microsoft" ? "ONNX Runtime" : "ONNX";
 }
 
 Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& values) {
   const TranslationRule rule = find_rule(node);
-  const char* framework = is_tensorflow(node) ? "TensorFlow" : "ONNX Runtime";
+  const std::string_view framework = framework_of(node);
   if (rule == nullptr) return fail("{}'s {} has no translation", framework, node.op);
   if (is_tensorflow(node) && std::ranges::find(node.inputs, no_value) != node.inputs.end())
     return fail("an input is omitted");
@@ -104,7 +136,9 @@ Result<Graph> translate_node(const Graph& graph, NodeId id) {
   return to;
 }
 
-bool is_foreign(const Node& node) { return is_tensorflow(node) || find_rule(node) != nullptr; }
+bool has_translation(const Node& node) { return is_tensorflow(node) || find_rule(node) != nullptr; }
+
+bool is_foreign(const Node& node) { return has_translation(node) && find_op(node) == nullptr; }
 
 namespace {
 
@@ -156,6 +190,12 @@ Result<Graph> translate_graph(const Graph& graph, const std::function<bool(NodeI
 std::vector<std::string_view> translated_operators() {
   std::vector<std::string_view> names;
   for (const auto& [name, rule] : tensorflow_rules()) names.push_back(name);
+  return names;
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> decomposed_operators() {
+  std::vector<std::pair<std::string_view, std::string_view>> names;
+  for (const auto& [name, rule] : onnx_rules()) names.push_back(name);
   return names;
 }
 

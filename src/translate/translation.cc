@@ -122,6 +122,34 @@ ValueId Translation::make_scalar(DType dtype, double value) {
   return dtype == DType::f64 ? make_constant(std::move(wide)) : cast(make_constant(std::move(wide)), dtype);
 }
 
+ValueId Translation::size_of(ValueId value, int64_t axis) {
+  NamedAttributes range{{"start", axis}};
+  if (axis != -1) range.emplace_back("end", axis + 1);  // the last axis ends where the shape does
+  return make("Shape", {value}, std::move(range));
+}
+
+ValueId Translation::join(std::vector<ValueId> parts) {
+  return make("Concat", std::move(parts), {{"axis", int64_t{0}}});
+}
+
+ValueId Translation::count_up(ValueId size) {
+  const ValueId limit = make("Squeeze", {size, make_integers({0})});
+  return make("Range", {make_scalar(DType::i64, 0), limit, make_scalar(DType::i64, 1)});
+}
+
+ValueId Translation::slice(ValueId value, int64_t axis, int64_t first, int64_t end) {
+  return make("Slice", {value, make_integers({first}), make_integers({end}), make_integers({axis})});
+}
+
+ValueId Translation::computed(size_t i) {
+  const DType type = computed_type(dtype(i));
+  return type == dtype(i) ? input(i) : cast(input(i), type);
+}
+
+ValueId Translation::unsqueeze(ValueId value, const std::vector<int64_t>& axes) {
+  return make("Unsqueeze", {value, make_integers(axes)});
+}
+
 ValueId Translation::transpose(ValueId value, const std::vector<int64_t>& permutation) {
   return make("Transpose", {value}, {{"perm", permutation}});
 }
@@ -137,6 +165,8 @@ ValueId Translation::cast(ValueId value, DType to) {
 void Translation::give(size_t i, ValueId value) {
   if (wants_output(i)) values_[node_.outputs[i]] = value;
 }
+
+DType computed_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank) return fail("axis {} of a tensor of rank {}", axis, rank);

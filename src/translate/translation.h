@@ -61,9 +61,20 @@ class Translation {
   ValueId integers_input(size_t i);
   /// Adds a scalar of an integer or floating-point type.
   ValueId make_scalar(DType dtype, double value);
+  /// Returns the size of an axis, which may be open, as i64 [1].
+  ValueId size_of(ValueId value, int64_t axis);
+  /// Joins parts of a shape, i64 of one axis each.
+  ValueId join(std::vector<ValueId> parts);
+  /// Returns 0, 1, ... size - 1 as i64; the size is i64 [1].
+  ValueId count_up(ValueId size);
+  /// Returns elements first ... end - 1 of an axis; an end of `max` is the axis's.
+  ValueId slice(ValueId value, int64_t axis, int64_t first, int64_t end);
+  /// Returns an input as the type that results are computed in: f32 for floats of 16 bits.
+  ValueId computed(size_t i);
   ValueId transpose(ValueId value, const std::vector<int64_t>& permutation);
   ValueId reshape(ValueId value, const Shape& shape);
   ValueId cast(ValueId value, DType to);
+  ValueId unsqueeze(ValueId value, const std::vector<int64_t>& axes);
 
   /// Declares that `value` is the node's output `i`.
   void give(size_t i, ValueId value);
@@ -78,6 +89,9 @@ class Translation {
 
 /// Adds nodes that compute what the node does, or fails with the reason why it has no translation.
 using TranslationRule = Status (*)(Translation&);
+
+/// Returns the type in which numbers of a type are computed: f32 for floats of 16 bits.
+DType computed_type(DType dtype);
 
 /// Counts an axis from the start: -1 of a tensor of rank 4 is 3; fails out of range.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);

@@ -34,14 +34,18 @@ using Json = nlohmann::ordered_json;
 
 Json list_standard_operators() {
   const std::vector<std::string_view> rules = halide::canonicalized_operators();
+  const auto decomposed = decomposed_operators();
   Json list = Json::array();
+  const auto add = [&](std::string_view domain, std::string_view name, bool halide, bool reference) {
+    list.push_back({{"domain", domain}, {"name", name}, {"halide", halide}, {"reference", reference}});
+  };
   for (const OpInfo& op : all_ops()) {
     const bool has_rule = op.domain.empty() && std::ranges::binary_search(rules, op.name);
-    list.push_back({{"domain", op.domain},
-                    {"name", op.name},
-                    {"halide", has_rule},
-                    {"reference", reference::find_kernel(op.domain, op.name) != nullptr}});
+    const bool has_parts = std::ranges::binary_search(decomposed, std::pair(op.domain, op.name));
+    add(op.domain, op.name, has_rule || has_parts, reference::find_kernel(op.domain, op.name) != nullptr);
   }
+  for (const auto& [domain, name] : decomposed)
+    if (find_op(domain, name) == nullptr) add(domain, name, true, true);
   return list;
 }
 

@@ -1,5 +1,7 @@
 """The backend cases of the onnx package: loading, running with us and with ONNX Runtime, comparing, lists of exceptions."""
 
+import copy
+import dataclasses
 import functools
 import pathlib
 import warnings
@@ -159,6 +161,25 @@ def _open_shapes(case):
     return {
         info.name: np.shape(value) for info, value in zip(case.model.graph.input, inputs) if is_open(info)
     }
+
+
+def with_constants(case, constant):
+    """The case with inputs as initializers, of the first data set. `constant`: {operator: numbers of its inputs}."""
+    model, inputs = copy.deepcopy(case.model), case.data_sets[0][0]
+    names = {
+        name
+        for node in model.graph.node
+        for i in constant.get(node.op_type, ())
+        for name in node.input[i : i + 1]
+    }
+    given = {info.name: value for info, value in zip(model.graph.input, inputs)}
+    for name in names & given.keys():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(given[name]), name))
+    kept = [info for info in case.model.graph.input if info.name not in names]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    data_sets = [([given[info.name] for info in kept], case.data_sets[0][1])]
+    return dataclasses.replace(case, model=model, data_sets=data_sets)
 
 
 def run_ours(case, folder, **options):

@@ -164,6 +164,21 @@ BINARY = [
     op("Pow.inverse", {"x": uniform(0.3, 3, 3, 4)}, y=np.float32(-1)),
     op("Atan2", {"y": normal(20), "x": normal(20)}),
     op("Atan2.axes", {"y": array([0, 0, 1, -1, 0]), "x": array([1, -1, 0, 0, 0])}),
+    *(
+        op(
+            f"{name}.{dtype}",
+            {"gradients": normal(3, 4, dtype=dtype), "features": uniform(-1, 8, 3, 4, dtype=dtype)},
+        )
+        for name in ("ReluGrad", "Relu6Grad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad")
+        for dtype in ("float32", "float64")
+    ),
+    op("EluGrad", {"gradients": normal(3, 4), "outputs": uniform(-0.9, 2, 3, 4)}),
+    *(
+        op(name, {"y": uniform(0.2, 0.9, 3, 4), "dy": normal(3, 4)})
+        for name in ("InvGrad", "ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "SqrtGrad", "TanhGrad")
+    ),
+    op("BiasAddGrad", {"out_backprop": normal(2, 3, 4, 5)}),
+    op("BiasAddGrad.NCHW", {"out_backprop": normal(2, 3, 4, 5)}, data_format="NCHW"),
     op("Xdivy", {"x": array([0, 1, 2]), "y": array([0, 2, 4])}),
     op("Xlogy", {"x": array([0, 1, 2]), "y": array([0, 2, 4])}),
     op("Xlog1py", {"x": array([0, 1, 2]), "y": array([-1, 2, 4])}),

@@ -6,14 +6,11 @@ src/graph/ op_table*.cc element_rules.cc
 """
 
 import copy
-import dataclasses
 from collections import Counter
 
-import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
-from onnx_cases import compare, draws_randomly, load_cases, read_exceptions
+from onnx_cases import compare, draws_randomly, load_cases, read_exceptions, with_constants
 from rounds import ROUNDS
 
 import intarsia
@@ -26,25 +23,6 @@ where = Counter()
 RECURRENCES = {"LSTM", "GRU", "RNN"}
 # Inputs that models have as constants.
 CONSTANT = {**{op: (1, 2, 3) for op in RECURRENCES}, "CumSum": (1,)}
-
-
-def with_constants(case):
-    """The case with such inputs as initializers, of the first data set."""
-    model, inputs = copy.deepcopy(case.model), case.data_sets[0][0]
-    names = {
-        name
-        for node in model.graph.node
-        for i in CONSTANT.get(node.op_type, ())
-        for name in node.input[i : i + 1]
-    }
-    given = {info.name: value for info, value in zip(model.graph.input, inputs)}
-    for name in names & given.keys():
-        model.graph.initializer.append(numpy_helper.from_array(np.asarray(given[name]), name))
-    kept = [info for info in case.model.graph.input if info.name not in names]
-    del model.graph.input[:]
-    model.graph.input.extend(kept)
-    data_sets = [([given[info.name] for info in kept], case.data_sets[0][1])]
-    return dataclasses.replace(case, model=model, data_sets=data_sets)
 
 
 def with_open_sizes(model):
@@ -78,7 +56,7 @@ CASES = [case for case in load_cases() if case.kind == "node" and case.name not 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case, tmp_path):
-    case = with_constants(case) if len(case.data_sets) == 1 else case
+    case = with_constants(case, CONSTANT) if len(case.data_sets) == 1 else case
     model, shapes = with_open_sizes(case.model)
     if not any(None in shape for shape in shapes.values()) or draws_randomly(case):
         pytest.skip("no open sizes")

@@ -168,10 +168,11 @@ bool other_normalization(OpenGraphWriter& g, const Written& x) {
   return true;
 }
 
-bool cum_sum(OpenGraphWriter& g, const Written& x) {
+bool scan(OpenGraphWriter& g, const Written& x) {
   if (x.rank() == 0 || x.dtype == DType::boolean) return false;
   const std::string axis = g.scalar(signed_random_axis(g, x));
-  g.node(fmt::format("CumSum({}, {}) {{exclusive={}, reverse={}}}", x.name, axis, g.below(2), g.below(2)));
+  const char* op = g.chance(50) ? "CumSum" : "CumProd";
+  g.node(fmt::format("{}({}, {}) {{exclusive={}, reverse={}}}", op, x.name, axis, g.below(2), g.below(2)));
   return true;
 }
 
@@ -281,7 +282,7 @@ constexpr std::array computations = std::to_array<RandomOperator>({
     {"LayerNormalization", 5, layer_normalization},
     {"Normalization", 3, normalization},
     {"Other normalization", 3, other_normalization},
-    {"CumSum", 5, cum_sum},
+    {"CumSum", 5, scan},
     {"MatMul", 12, matmul},
     {"Gemm", 5, gemm},
     {"Attention", 4, attention},

@@ -138,6 +138,7 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::greater_or_equal, [](C c) { return is_less_or_equal(c.in[1], c.in[0]); }},
     {CoreOp::where, [](C c) { return select(c.in[0], c.in[1], c.in[2]); }},
     {CoreOp::cast, [](C c) { return convert(c.out, c.in[0]); }},
+    {CoreOp::bit_cast, [](C c) { return Halide::reinterpret(c.out, c.in[0]); }},
     {CoreOp::quantize, quantize},
     {CoreOp::dequantize, dequantize},
     {CoreOp::abs, [](C c) { return c.out.is_uint() ? c.in[0] : Halide::cast(c.out, Halide::abs(c.in[0])); }},

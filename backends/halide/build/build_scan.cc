@@ -1,15 +1,24 @@
-// Running sums: each element depends on the one before it along one axis.
+// Running sums and products: each element depends on the one before it along one axis.
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 namespace {
 
-/// Scans in the output itself, from which the sum so far is read again: a work item has no room for a long
+Expr joined(const Node& node, const Expr& so_far, const Expr& next) {
+  return op_of(node) == CoreOp::cum_prod ? so_far * next : so_far + next;
+}
+
+/// Returns the result of no elements.
+Expr nothing(const Node& node, const Halide::Type& type) {
+  return Halide::Internal::make_const(type, op_of(node) == CoreOp::cum_prod ? 1 : 0);
+}
+
+/// Scans in the output itself, from which the result so far is read again: a work item has no room for a long
 /// axis. The kernel computes nothing after the scan (fuse.cc).
 BuiltKernel scan_in_output(KernelBuilder& b) {
   const Node& node = b.anchor();
-  const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
+  const auto [scanned, exclusive, reverse] = attributes_of<ScanAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
   const std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
   const Dim& extent = b.output().shape[axis];
@@ -22,9 +31,9 @@ BuiltKernel scan_in_output(KernelBuilder& b) {
 
   Func out("out");
   const Halide::Type type = b.type(node.outputs[0]);
-  const Expr zero = Halide::Internal::make_zero(type), added = b.operand(node.inputs[0]).at(from);
+  const Expr first = nothing(node, type), next = b.operand(node.inputs[0]).at(from);
   out(b.output_vars(vars)) = Halide::undef(type);
-  out(to) = Halide::select(step == 0, exclusive ? zero : added, out(so_far) + added);
+  out(to) = Halide::select(step == 0, exclusive ? first : next, joined(node, out(so_far), next));
   std::vector<Var> outer;
   for (size_t i = vars.size(); i-- > 0;)
     if (i != axis) outer.push_back(vars[i]);
@@ -37,25 +46,25 @@ BuiltKernel scan_in_output(KernelBuilder& b) {
 BuiltKernel build_scan(KernelBuilder& b) {
   if (b.mapping() == Mapping::tile_per_item) return scan_in_output(b);
   const Node& node = b.anchor();
-  const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
+  const auto [scanned, exclusive, reverse] = attributes_of<ScanAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
   std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
   const Expr last = b.size(b.output().shape[axis] - 1);
 
-  // sum(k) is the sum of the first k elements in scanning order.
-  Func sum("sum"), out("out");
+  // result(k) is that of the first k elements in scanning order.
+  Func result("result"), out("out");
   RDom r(0, last + 1, "r");
   Exprs from = to_exprs(vars), before = to_exprs(vars), after = to_exprs(vars);
   from[axis] = reverse ? last - Expr(r) : Expr(r);
   before[axis] = r;
   after[axis] = r + 1;
-  sum(vars) = Halide::Internal::make_zero(b.type(node.outputs[0]));
-  sum(after) = sum(before) + b.operand(node.inputs[0]).at(from);
+  result(vars) = nothing(node, b.type(node.outputs[0]));
+  result(after) = joined(node, result(before), b.operand(node.inputs[0]).at(from));
   Exprs index = to_exprs(vars), at = index;
   Expr place = reverse ? last - index[axis] : index[axis];
   at[axis] = exclusive ? place : place + 1;
-  out(b.output_vars(vars)) = stored(b.result_at(index, sum(at)));
-  sum.compute_root();
+  out(b.output_vars(vars)) = stored(b.result_at(index, result(at)));
+  result.compute_root();
   return b.finish(out, b.output());
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/core/half_floats.h"
 
 namespace intarsia::halide {
 namespace {
@@ -99,6 +100,18 @@ Status pow(Rewriter& r) {
 
 Status cast(Rewriter& r) {
   return no_complaint(r, r.emit(CoreOp::cast, {r.stored_in(0)}, r.stored_out_dtype(), r.out_sizes()));
+}
+
+/// Rewrites BitCast. A bool is the integer 0 or 1; floats of 16 bits are in no register.
+Status bit_cast(Rewriter& r) {
+  const DType from = r.dtype(r.stored_in(0)), to = r.stored_out_dtype();
+  if (is_half_float(from) || is_half_float(to) || to == DType::boolean)
+    return fail("BitCast of {} to {} is not supported", dtype_name(from), dtype_name(to));
+  const bool converts = from == DType::boolean;
+  if (dtype_bytes(from, 1) != dtype_bytes(to, 1))
+    return fail("BitCast of {} to {}: their sizes differ", dtype_name(from), dtype_name(to));
+  const CoreOp op = converts ? CoreOp::cast : CoreOp::bit_cast;
+  return no_complaint(r, from == to ? r.stored_in(0) : r.emit(op, {r.stored_in(0)}, to, r.out_sizes()));
 }
 
 /// Rewrites Sum, Mean, Max and Min of any number of inputs.
@@ -231,6 +244,7 @@ constexpr std::array elementwise_rule_list = std::to_array<RuleEntry>({
     {"Pow", pow},
     {"Cast", cast},
     {"CastLike", cast},
+    {"BitCast", bit_cast},
     {"Sum", variadic},
     {"Mean", variadic},
     {"Max", variadic},

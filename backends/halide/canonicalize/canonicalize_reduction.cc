@@ -60,7 +60,9 @@ Status reduce_rule(Rewriter& r) {
   const std::string& op = r.node().op;
   bool plain = op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd";
   if (!plain) TRY(require_floats(r));
-  if (r.dtype(x) == DType::boolean) return fail("{} on bool is not supported", op);
+  const bool is_boolean = r.dtype(x) == DType::boolean;
+  if (is_boolean && op != "ReduceMax" && op != "ReduceMin") return fail("{} on bool is not supported", op);
+  if (is_boolean) x = r.emit(CoreOp::cast, {x}, DType::u8, r.sizes(x));
   if (op == "ReduceL1")
     out = reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes);
   else if (op == "ReduceL2")
@@ -73,6 +75,7 @@ Status reduce_rule(Rewriter& r) {
     out = log_sum_exp(r, x, axes);
   else
     out = axes.empty() ? x : reduce(r, *find_core_op(op), x, axes);
+  if (is_boolean) out = r.emit(CoreOp::cast, {out}, DType::boolean, r.sizes(out));
   r.set_output(0, r.reshape(out, r.out_sizes()));
   return {};
 }
@@ -217,13 +220,13 @@ Status lp_normalization(Rewriter& r) {
   return {};
 }
 
-Status cum_sum(Rewriter& r) {
+Status scan(Rewriter& r) {
   std::vector<int64_t> axis = TRY(r.ints("", 1, {0}));
-  if (axis.size() != 1) return fail("CumSum wants one axis, got {}", axis.size());
-  const CumSumAttributes attributes{TRY(r.axis(axis[0], r.rank(r.in(0)))),
-                                    r.attributes().get_int("exclusive", 0) != 0,
-                                    r.attributes().get_int("reverse", 0) != 0};
-  r.set_output(0, r.emit(CoreOp::cum_sum, {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
+  if (axis.size() != 1) return fail("{} wants one axis, got {}", r.node().op, axis.size());
+  const ScanAttributes attributes{TRY(r.axis(axis[0], r.rank(r.in(0)))),
+                                  r.attributes().get_int("exclusive", 0) != 0,
+                                  r.attributes().get_int("reverse", 0) != 0};
+  r.set_output(0, r.emit(*find_core_op(r.node().op), {r.in(0)}, r.out_dtype(), r.out_sizes(), attributes));
   return {};
 }
 
@@ -249,7 +252,8 @@ constexpr std::array reduction_rule_list = std::to_array<RuleEntry>({
     {"MeanVarianceNormalization", mean_variance_normalization},
     {"BatchNormalization", batch_normalization},
     {"LpNormalization", lp_normalization},
-    {"CumSum", cum_sum},
+    {"CumSum", scan},
+    {"CumProd", scan},
 });
 
 }  // namespace

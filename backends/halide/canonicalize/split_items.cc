@@ -192,7 +192,8 @@ class ItemComparison {
       case CoreOp::matmul:
         return keeps_products_apart(node);
       case CoreOp::cum_sum:
-        return attributes_of<CumSumAttributes>(node).axis > 0;
+      case CoreOp::cum_prod:
+        return attributes_of<ScanAttributes>(node).axis > 0;
       case CoreOp::arg_max:
       case CoreOp::arg_min:
         return std::ranges::all_of(attributes_of<ArgAttributes>(node).axes,

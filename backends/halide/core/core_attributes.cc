@@ -193,7 +193,7 @@ CoreAttributes default_attributes(CoreOp op) {
     case Form::reduction:
       return default_attributes_of_reduction(op);
     case Form::scan:
-      return CumSumAttributes{};
+      return ScanAttributes{};
     case Form::recurrence:
       return RecurrenceAttributes{};
     case Form::attention:

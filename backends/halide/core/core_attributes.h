@@ -221,7 +221,7 @@ struct ArgAttributes {
   bool operator==(const ArgAttributes&) const = default;
 };
 
-struct CumSumAttributes {
+struct ScanAttributes {
   int64_t axis = 0;
   bool exclusive = false, reverse = false;
   static void fields(auto& a, auto&& field) {
@@ -229,7 +229,7 @@ struct CumSumAttributes {
     field("exclusive", a.exclusive);
     field("reverse", a.reverse);
   }
-  bool operator==(const CumSumAttributes&) const = default;
+  bool operator==(const ScanAttributes&) const = default;
 };
 
 /// Parameters of LSTM, GRU and RNN.
@@ -319,7 +319,7 @@ using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
                  ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, TriluAttributes,
                  ReverseSequenceAttributes, ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes,
-                 ReductionAttributes, ArgAttributes, CumSumAttributes, RecurrenceAttributes, ModAttributes,
+                 ReductionAttributes, ArgAttributes, ScanAttributes, RecurrenceAttributes, ModAttributes,
                  BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes,
                  HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
 

@@ -19,7 +19,7 @@ enum class Form {
   contraction,  // multiply-add over channels and taps
   window,       // reads a small neighborhood of each output element
   reduction,    // reduction over some axes, which stay with size 1
-  scan,         // sums in which each element depends on the one before it
+  scan,         // sums or products in which each element depends on the one before it
   attention,    // products with a softmax between them
   recurrence,   // kernel of one time step, which reads the state that the step before it wrote
 };
@@ -57,6 +57,7 @@ enum class CoreOp : uint8_t {
   average_pool,
   lrn,
   cum_sum,
+  cum_prod,
   lstm,
   gru,
   rnn,
@@ -93,6 +94,7 @@ enum class CoreOp : uint8_t {
   greater_or_equal,
   where,
   cast,
+  bit_cast,    // the same bits as another type of as many
   quantize,    // integers of (x, scale, zero): x / scale rounded to even, plus zero, saturated
   dequantize,  // numbers of (integers, scale, zero): scale * (integers - zero)
   abs,

@@ -132,7 +132,7 @@ class Fuser {
       const Node& node = graph_.node(next);
       if (!fits(node, group.output, group, grown_reduction)) return false;
       added.insert(next);
-      add_widened_inputs(node, group, added);
+      add_inputs_beside(node, group, added);
       live.insert(node.outputs[0]);
       std::erase_if(live, [&](ValueId value) {
         const auto& readers = readers_[index(value)];
@@ -158,13 +158,24 @@ class Fuser {
            (op_of(node) == CoreOp::cast && bits(node.inputs[0]) == 16 && bits(node.outputs[0]) == 32);
   }
 
-  /// Adds what makes numbers of integers of 8 bits or of 16 bits, where only the node reads them.
-  void add_widened_inputs(const Node& node, const Group& group, std::set<NodeId>& added) const {
+  /// Adds what only the node reads, beside the group, if it costs nothing there: numbers of integers of 8
+  /// bits or of 16 bits, and beside elementwise operators also other elementwise ones, with what only they
+  /// read.
+  ///   %p = Mul(%a, %c), %q = Mul(%b, %s), %y = Sub(%p, %q)   =>   one kernel
+  void add_inputs_beside(const Node& node, const Group& group, std::set<NodeId>& added) const {
     for (ValueId input : node.inputs) {
       const NodeId maker = graph_.value(input).producer;
-      if (maker == no_node || maker < group.nodes.front() || taken_[index(maker)]) continue;
+      if (maker == no_node || maker < group.nodes.front() || taken_[index(maker)] || added.contains(maker))
+        continue;
       const bool is_alone = readers_[index(input)].size() == 1 && !is_region_output(input);
-      if (widens(graph_.node(maker)) && is_alone && shape(input) == shape(group.output)) added.insert(maker);
+      if (!is_alone || shape(input) != shape(group.output)) continue;
+      const Node& beside = graph_.node(maker);
+      if (widens(beside)) {
+        added.insert(maker);
+      } else if (form_of(beside) == Form::elementwise && group.form == Form::elementwise) {
+        added.insert(maker);
+        add_inputs_beside(beside, group, added);
+      }
     }
   }
 
