@@ -76,6 +76,8 @@ TEST_P(HalfKernels, AgreeWithReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalfKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalfKernels, testing::ValuesIn(processor_cases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 /// Products of two factors of bf16 with sizes that nothing divides evenly, and a depth that is even but for
 /// the last.

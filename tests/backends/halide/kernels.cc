@@ -85,6 +85,8 @@ TEST_P(HalideKernels, AgreesWithReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalideKernels, testing::ValuesIn(processor_cases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 /// Checks that the scores of an attention are in no tensor if nothing else reads them.
 TEST(HalideAttention, IsOneKernelWhereNothingElseReadsItsScores) {
