@@ -82,68 +82,105 @@ class GridAxis {
   const float edge_;
 };
 
+/// Taps of the points of an output along the axes of an image, in the order of the axes.
+using Taps = std::vector<std::vector<GridTap>>;
+
+/// Returns the taps of a point, whose index lists the outermost axis first. All points are computed once, as
+/// all channels read at the same places; on a device each work item computes what it needs.
+Taps share_taps(const KernelBuilder& b, const Exprs& point,
+                const std::function<Taps(const Exprs&)>& taps_of) {
+  if (b.mapping() != Mapping::loops) return taps_of(point);
+  const std::vector<Var> vars = make_vars(point.size(), "p");
+  const Taps taps = taps_of(to_exprs(vars));
+  const std::vector<Var> inner_first(vars.rbegin(), vars.rend());
+  const Exprs at(point.rbegin(), point.rend());
+  Taps shared;
+  const auto share = [&](const Expr& value) {
+    if (!value.defined() || Halide::Internal::is_const(value)) return value;
+    Func table("table");
+    table(inner_first) = value.type().is_bool() ? cast<uint8_t>(value) : value;
+    table.compute_root().vectorize(inner_first[0], b.lanes(), Halide::TailStrategy::GuardWithIf);
+    if (b.kernel().threads > 1 && inner_first.size() > 1) table.parallel(inner_first[1]);
+    return value.type().is_bool() ? Expr(table(at)) != 0 : Expr(table(at));
+  };
+  for (const std::vector<GridTap>& axis : taps) {
+    shared.emplace_back();
+    for (const GridTap& tap : axis)
+      shared.back().push_back({share(tap.place), share(tap.weight), share(tap.inside)});
+  }
+  return shared;
+}
+
 Expr both(const Expr& a, const Expr& b) { return !a.defined() ? b : !b.defined() ? a : a && b; }
+
+/// Returns the weighted sum of the elements at all combinations of a tap for each axis; `at` is the index of
+/// the axes before those.
+Expr sum_of_taps(KernelBuilder& b, ValueId image, Halide::Type type, const Exprs& at, const Taps& taps) {
+  struct Corner {
+    Exprs at;
+    Expr weight, inside;
+  };
+  std::vector<Corner> corners{{at, 1.0f, Expr()}};
+  for (const std::vector<GridTap>& axis : taps) {
+    std::vector<Corner> next;
+    for (const Corner& corner : corners)
+      for (const GridTap& tap : axis) {
+        next.push_back({corner.at, corner.weight * tap.weight, both(corner.inside, tap.inside)});
+        next.back().at.push_back(tap.place);
+      }
+    corners = std::move(next);
+  }
+  const Expr zero = Halide::Internal::make_zero(type);
+  Expr sum = zero;
+  for (const Corner& corner : corners) {
+    const Expr term = cast(type, corner.weight) * b.operand(image).at(corner.at);
+    sum += corner.inside.defined() ? select(corner.inside, term, zero) : term;
+  }
+  return sum;
+}
 
 }  // namespace
 
 Expr build_grid_sample(KernelBuilder& b, const Node& node, const Exprs& index) {
   const GridSampleAttributes rule = attributes_of<GridSampleAttributes>(node);
   const SymbolicShape& sizes = b.sizes(node.inputs[0]);
-  const Halide::Type type = b.type(node.outputs[0]), of_grid = b.type(node.inputs[1]);
-  // A point lists its coordinates from the innermost axis outward.
+  const auto taps_of = [&](const Exprs& point) {
+    Taps taps;
+    // A point lists its coordinates from the innermost axis outward.
+    for (size_t axis = 2; axis < sizes.size(); ++axis) {
+      Exprs at = point;
+      at.emplace_back(as_int(static_cast<int64_t>(sizes.size() - 1 - axis)));
+      const Expr coordinate = b.operand(node.inputs[1]).at(at);
+      taps.push_back(GridAxis(rule, b.size(sizes[axis]), coordinate.type()).taps(coordinate));
+    }
+    return taps;
+  };
   Exprs point{index[0]};
   point.insert(point.end(), index.begin() + 2, index.end());
-  point.emplace_back(0);
-  struct Corner {
-    Exprs at;
-    Expr weight, inside;
-  };
-  std::vector<Corner> corners{{{index[0], index[1]}, 1.0f, Expr()}};
-  for (size_t axis = 2; axis < sizes.size(); ++axis) {
-    point.back() = as_int(static_cast<int64_t>(sizes.size() - 1 - axis));
-    const Expr coordinate = b.operand(node.inputs[1]).at(point);
-    const GridAxis places(rule, b.size(sizes[axis]), of_grid);
-    std::vector<Corner> next;
-    for (const Corner& corner : corners)
-      for (const GridTap& tap : places.taps(coordinate)) {
-        next.push_back({corner.at, corner.weight * tap.weight, both(corner.inside, tap.inside)});
-        next.back().at.push_back(tap.place);
-      }
-    corners = std::move(next);
-  }
-  Expr sum = Halide::Internal::make_zero(type);
-  for (const Corner& corner : corners) {
-    const Expr term = cast(type, corner.weight) * b.operand(node.inputs[0]).at(corner.at);
-    sum += corner.inside.defined() ? select(corner.inside, term, Halide::Internal::make_zero(type)) : term;
-  }
-  return sum;
+  return sum_of_taps(b, node.inputs[0], b.type(node.outputs[0]), {index[0], index[1]},
+                     share_taps(b, point, taps_of));
 }
 
 Expr build_deform_sample(KernelBuilder& b, const Node& node, const Exprs& index) {
   const DeformAttributes deform = attributes_of<DeformAttributes>(node);
   const SymbolicShape& sizes = b.sizes(node.inputs[0]);
-  const Expr tap = index[3];
-  const Expr taps[] = {tap / as_int(deform.kernel[1]), tap % as_int(deform.kernel[1])};
   const GridSampleAttributes linear;  // with zeros outside
-  std::vector<std::vector<GridTap>> sides;
-  for (size_t axis = 0; axis < 2; ++axis) {
-    const Expr place = index[4 + axis] * as_int(deform.strides[axis]) - b.size(deform.pads[axis]) +
-                       taps[axis] * as_int(deform.dilations[axis]),
-               offset = b.operand(node.inputs[1])
-                            .at({index[0], index[1], tap, static_cast<int>(axis), index[4], index[5]});
-    const Halide::Type type = offset.type();
-    sides.push_back(GridAxis(linear, b.size(sizes[3 + axis]), type).taps_at(cast(type, place) + offset));
-  }
-  const Halide::Type type = b.type(node.outputs[0]);
-  Expr sum = Halide::Internal::make_zero(type);
-  for (const GridTap& row : sides[0])
-    for (const GridTap& column : sides[1]) {
-      const Expr element =
-          b.operand(node.inputs[0]).at({index[0], index[1], index[2], row.place, column.place});
-      sum += select(row.inside && column.inside, row.weight * column.weight * element,
-                    Halide::Internal::make_zero(type));
+  // A point has an item, a group, a tap, a row and a column.
+  const auto taps_of = [&](const Exprs& point) {
+    const Expr tap = point[2], of_axis[] = {tap / as_int(deform.kernel[1]), tap % as_int(deform.kernel[1])};
+    Taps taps;
+    for (size_t axis = 0; axis < 2; ++axis) {
+      const Expr place = point[3 + axis] * as_int(deform.strides[axis]) - b.size(deform.pads[axis]) +
+                         of_axis[axis] * as_int(deform.dilations[axis]),
+                 offset = b.operand(node.inputs[1])
+                              .at({point[0], point[1], tap, static_cast<int>(axis), point[3], point[4]});
+      taps.push_back(GridAxis(linear, b.size(sizes[3 + axis]), offset.type())
+                         .taps_at(cast(offset.type(), place) + offset));
     }
-  return sum;
+    return taps;
+  };
+  return sum_of_taps(b, node.inputs[0], b.type(node.outputs[0]), {index[0], index[1], index[2]},
+                     share_taps(b, {index[0], index[1], index[3], index[4], index[5]}, taps_of));
 }
 
 }  // namespace intarsia::halide
