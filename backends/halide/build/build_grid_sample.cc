@@ -11,8 +11,8 @@ using Halide::select;
 
 /// Element that a sample reads along an axis, and its weight.
 struct GridTap {
-  Expr place, weight;
-  Expr inside;  // undefined where every place is inside
+  Expr place;  // -1: outside, where elements are zeros
+  Expr weight;
 };
 
 /// Axis of an image, and how places along it are found.
@@ -69,11 +69,11 @@ class GridAxis {
 
   GridTap padded(const Expr& place, const Expr& weight) const {
     const Expr inside = place >= 0 && place < size_;
-    if (rule_.padding_mode == "zeros") return {clamp(place, 0, size_ - 1), weight, inside};
+    if (rule_.padding_mode == "zeros") return {select(inside, clamp(place, 0, size_ - 1), -1), weight};
     const Expr moved = rule_.padding_mode == "reflection"
                            ? select(inside, place, cast<int>(reflect(cast(type_, place))))
                            : place;
-    return {clamp(moved, 0, size_ - 1), weight, Expr()};
+    return {clamp(moved, 0, size_ - 1), weight};
   }
 
   const GridSampleAttributes& rule_;
@@ -96,37 +96,36 @@ Taps share_taps(const KernelBuilder& b, const Exprs& point,
   const Exprs at(point.rbegin(), point.rend());
   Taps shared;
   const auto share = [&](const Expr& value) {
-    if (!value.defined() || Halide::Internal::is_const(value)) return value;
+    if (Halide::Internal::is_const(value)) return value;
     Func table("table");
-    table(inner_first) = value.type().is_bool() ? cast<uint8_t>(value) : value;
+    table(inner_first) = value;
     table.compute_root().vectorize(inner_first[0], b.lanes(), Halide::TailStrategy::GuardWithIf);
     if (b.kernel().threads > 1 && inner_first.size() > 1) table.parallel(inner_first[1]);
-    return value.type().is_bool() ? Expr(table(at)) != 0 : Expr(table(at));
+    return Expr(table(at));
   };
   for (const std::vector<GridTap>& axis : taps) {
     shared.emplace_back();
-    for (const GridTap& tap : axis)
-      shared.back().push_back({share(tap.place), share(tap.weight), share(tap.inside)});
+    for (const GridTap& tap : axis) shared.back().push_back({share(tap.place), share(tap.weight)});
   }
   return shared;
 }
 
-Expr both(const Expr& a, const Expr& b) { return !a.defined() ? b : !b.defined() ? a : a && b; }
-
 /// Returns the weighted sum of the elements at all combinations of a tap for each axis; `at` is the index of
 /// the axes before those.
-Expr sum_of_taps(KernelBuilder& b, ValueId image, Halide::Type type, const Exprs& at, const Taps& taps) {
+Expr sum_of_taps(KernelBuilder& b, ValueId image, const Exprs& at, const Taps& taps, bool has_zeros) {
+  const Halide::Type type = b.type(image);
   struct Corner {
     Exprs at;
-    Expr weight, inside;
+    Expr weight;
+    Expr sign;  // negative outside
   };
-  std::vector<Corner> corners{{at, 1.0f, Expr()}};
+  std::vector<Corner> corners{{at, 1.0f, 0}};
   for (const std::vector<GridTap>& axis : taps) {
     std::vector<Corner> next;
     for (const Corner& corner : corners)
       for (const GridTap& tap : axis) {
-        next.push_back({corner.at, corner.weight * tap.weight, both(corner.inside, tap.inside)});
-        next.back().at.push_back(tap.place);
+        next.push_back({corner.at, corner.weight * tap.weight, corner.sign | tap.place});
+        next.back().at.push_back(Halide::max(tap.place, 0));
       }
     corners = std::move(next);
   }
@@ -134,7 +133,7 @@ Expr sum_of_taps(KernelBuilder& b, ValueId image, Halide::Type type, const Exprs
   Expr sum = zero;
   for (const Corner& corner : corners) {
     const Expr term = cast(type, corner.weight) * b.operand(image).at(corner.at);
-    sum += corner.inside.defined() ? select(corner.inside, term, zero) : term;
+    sum += has_zeros ? select(corner.sign >= 0, term, zero) : term;
   }
   return sum;
 }
@@ -157,8 +156,8 @@ Expr build_grid_sample(KernelBuilder& b, const Node& node, const Exprs& index) {
   };
   Exprs point{index[0]};
   point.insert(point.end(), index.begin() + 2, index.end());
-  return sum_of_taps(b, node.inputs[0], b.type(node.outputs[0]), {index[0], index[1]},
-                     share_taps(b, point, taps_of));
+  return sum_of_taps(b, node.inputs[0], {index[0], index[1]}, share_taps(b, point, taps_of),
+                     rule.padding_mode == "zeros");
 }
 
 Expr build_deform_sample(KernelBuilder& b, const Node& node, const Exprs& index) {
@@ -179,8 +178,8 @@ Expr build_deform_sample(KernelBuilder& b, const Node& node, const Exprs& index)
     }
     return taps;
   };
-  return sum_of_taps(b, node.inputs[0], b.type(node.outputs[0]), {index[0], index[1], index[2]},
-                     share_taps(b, {index[0], index[1], index[3], index[4], index[5]}, taps_of));
+  return sum_of_taps(b, node.inputs[0], {index[0], index[1], index[2]},
+                     share_taps(b, {index[0], index[1], index[3], index[4], index[5]}, taps_of), true);
 }
 
 }  // namespace intarsia::halide

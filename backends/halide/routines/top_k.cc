@@ -18,6 +18,7 @@ class Greatest {
   Greatest(Entry* entries, int k, int length) : entries_(entries), k_(k), most_(top_k_room(k, length)) {}
 
   void add(const Key* keys, int length) {
+    if (k_ <= most_inserted) return insert_all(keys, length);
     for (int first = 0; first < length; first += block) {
       const int count = std::min<int>(block, length - first);
       if (has_least_ && !has_greater(keys + first, count)) continue;
@@ -37,7 +38,29 @@ class Greatest {
   }
 
  private:
-  static constexpr int block = top_k_block;
+  static constexpr int block = top_k_block, most_inserted = 16;
+
+  /// Keeps few entries in ascending order.
+  void insert_all(const Key* keys, int length) {
+    for (int first = 0; first < length; first += block) {
+      const int last = std::min<int>(first + block, length);
+      if (has_least_ && !has_greater(keys + first, last - first)) continue;
+      for (int i = first; i < last; ++i)
+        if (!has_least_ || keys[i] > least_) insert(Entry{keys[i]} << 32 | static_cast<uint32_t>(~i));
+    }
+  }
+
+  /// Inserts an entry in place of the least, if there are enough.
+  void insert(Entry entry) {
+    int to = has_least_ ? 0 : count_++;
+    if (has_least_)
+      for (; to + 1 < k_ && entries_[to + 1] < entry; ++to) entries_[to] = entries_[to + 1];
+    else
+      for (; to > 0 && entries_[to - 1] > entry; --to) entries_[to] = entries_[to - 1];
+    entries_[to] = entry;
+    has_least_ = count_ == k_;
+    least_ = static_cast<Key>(entries_[0] >> 32);
+  }
 
   bool has_greater(const Key* keys, int count) const {
     int greater = 0;
