@@ -36,7 +36,8 @@ Json list_standard_operators() {
   const std::vector<std::string_view> rules = halide::canonicalized_operators();
   Json list = Json::array();
   for (const OpInfo& op : all_ops()) {
-    const bool has_rule = op.domain.empty() && std::ranges::binary_search(rules, op.name);
+    const bool has_rule =
+        (op.domain.empty() || op.domain == "ai.onnx.ml") && std::ranges::binary_search(rules, op.name);
     list.push_back({{"domain", op.domain},
                     {"name", op.name},
                     {"halide", has_rule},

@@ -129,6 +129,21 @@ BuiltKernel build_tree_ensemble(KernelBuilder& b) {
   return built;
 }
 
+/// Draws all numbers at once, as each depends on those before it.
+BuiltKernel build_random(KernelBuilder& b) {
+  const RandomAttributes random = attributes_of<RandomAttributes>(b.anchor());
+  const std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
+  const Expr seed = Halide::Internal::make_const(Halide::UInt(32), static_cast<uint64_t>(random.seed));
+  Func drawn("drawn"), out("out");
+  drawn.define_extern("intarsia_random", {seed, int{random.normal}}, Halide::Float(64), vars);
+  out(vars) = drawn(to_exprs(vars));
+  drawn.compute_root();
+  if (vars.size() > 1) drawn.reorder_storage(std::vector<Var>(vars.rbegin(), vars.rend()));
+  for (size_t i = 0; i < vars.size(); ++i) drawn.bound_storage(vars[i], b.size(b.output().shape[i]));
+  schedule_pointwise(b, out, vars);
+  return b.finish(out, b.output());
+}
+
 }  // namespace
 
 BuiltKernel build_routine(KernelBuilder& b) {
@@ -139,6 +154,8 @@ BuiltKernel build_routine(KernelBuilder& b) {
       return build_max_roi_pool(b);
     case CoreOp::tree_ensemble:
       return build_tree_ensemble(b);
+    case CoreOp::random:
+      return build_random(b);
     default:
       return build_top_k(b);
   }

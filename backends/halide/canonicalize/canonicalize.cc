@@ -27,7 +27,8 @@ constexpr auto families = std::to_array<Family>({{elementwise_rules},
                                                  {scatter_rules},
                                                  {selection_rules},
                                                  {sampling_rules},
-                                                 {tree_rules}});
+                                                 {tree_rules},
+                                                 {random_rules}});
 
 FoundRule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != "ai.onnx.ml") return {};

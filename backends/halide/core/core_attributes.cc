@@ -184,6 +184,7 @@ CoreAttributes default_attributes_of_reduction(CoreOp op) {
 CoreAttributes default_attributes_of_routine(CoreOp op) {
   if (op == CoreOp::top_k) return TopKAttributes{};
   if (op == CoreOp::tree_ensemble) return TreeAttributes{};
+  if (op == CoreOp::random) return RandomAttributes{};
   return RoiAttributes{};
 }
 

@@ -190,6 +190,17 @@ struct TreeAttributes {
   bool operator==(const TreeAttributes&) const = default;
 };
 
+/// Parameters of Random, f64 numbers that are uniform in [0, 1) or normal, in row-major order.
+struct RandomAttributes {
+  int64_t seed = 0;  // at most 32 bits
+  bool normal = false;
+  static void fields(auto& a, auto&& field) {
+    field("seed", a.seed);
+    field("normal", a.normal);
+  }
+  bool operator==(const RandomAttributes&) const = default;
+};
+
 /// Parameters of TopK along the last axis.
 struct TopKAttributes {
   bool largest = true;
@@ -409,11 +420,11 @@ using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
                  ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, ScatterAttributes,
                  TensorScatterAttributes, GridSampleAttributes, DeformAttributes, RoiAttributes,
-                 TreeAttributes, TopKAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
-                 MatMulAttributes, PoolAttributes, LrnAttributes, ReductionAttributes, ArgAttributes,
-                 CumSumAttributes, RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes,
-                 ExpAttributes, GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes,
-                 ShrinkAttributes>;
+                 TreeAttributes, RandomAttributes, TopKAttributes, TriluAttributes, ReverseSequenceAttributes,
+                 ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes, ReductionAttributes,
+                 ArgAttributes, CumSumAttributes, RecurrenceAttributes, ModAttributes, BitShiftAttributes,
+                 IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes, HardSigmoidAttributes,
+                 SeluAttributes, ShrinkAttributes>;
 
 /// Returns the attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);

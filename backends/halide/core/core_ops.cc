@@ -51,6 +51,7 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::roi_align, "RoiAlign", Form::routine},
     {CoreOp::max_roi_pool, "MaxRoiPool", Form::routine},
     {CoreOp::tree_ensemble, "TreeEnsemble", Form::routine},
+    {CoreOp::random, "Random", Form::routine},
     {CoreOp::lstm, "LSTM", Form::recurrence},
     {CoreOp::gru, "GRU", Form::recurrence},
     {CoreOp::rnn, "RNN", Form::recurrence},

@@ -68,6 +68,7 @@ enum class CoreOp : uint8_t {
   roi_align,
   max_roi_pool,
   tree_ensemble,
+  random,
   lstm,
   gru,
   rnn,
