@@ -39,6 +39,7 @@ class Row:
     attributes: dict[str, object] = field(default_factory=dict)
     constants: tuple[str, ...] = ()
     domain: str = ""
+    domain_version: int = 1
     opset: int = 23
     outputs: int = 1
 
@@ -66,7 +67,7 @@ def save_model(row: Row) -> str:
     )
     opsets = [helper.make_opsetid("", row.opset)]
     if row.domain:
-        opsets.append(helper.make_opsetid(row.domain, 1))
+        opsets.append(helper.make_opsetid(row.domain, row.domain_version))
     path = OUT / "operator.onnx"
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
     return str(path)
@@ -170,6 +171,111 @@ def linear_classifier() -> Row:
     )
 
 
+def top_k(rows: int, length: int, k: int) -> Row:
+    inputs = {"x": normal(rows, length), "k": np.array([k])}
+    return Row("TopK", f"{k} of {rows} x {length}", inputs, constants=("k",), outputs=2)
+
+
+def scatter_elements(reduction: str) -> Row:
+    inputs = {
+        "x": normal(512, 1024),
+        "i": random.integers(0, 1024, (512, 256)),
+        "u": normal(512, 256),
+    }
+    return Row(
+        "ScatterElements", f"{reduction}, 512 x 256 in 1024", inputs, {"axis": 1, "reduction": reduction}
+    )
+
+
+def scatter_nd() -> Row:
+    inputs = {"x": normal(4096, 256), "i": random.integers(0, 4096, (1024, 1)), "u": normal(1024, 256)}
+    return Row("ScatterND", "1024 rows of 256 in 4096", inputs)
+
+
+def tensor_scatter() -> Row:
+    inputs = {"cache": normal(1, 32, 2048, 128), "u": normal(1, 32, 1, 128), "i": np.array([1000])}
+    return Row("TensorScatter", "32 heads, 1 of 2048 x 128", inputs, opset=24)
+
+
+def grid_sample(mode: str, padding: str) -> Row:
+    grid = random.uniform(-1.1, 1.1, (1, 64, 64, 2)).astype(np.float32)
+    attributes = {"mode": mode, "padding_mode": padding}
+    inputs = {"x": normal(1, 64, 64, 64), "grid": grid}
+    return Row("GridSample", f"{mode}, {padding}, 64 channels of 64 x 64", inputs, attributes, opset=20)
+
+
+def deform_conv() -> Row:
+    offsets = normal(1, 18, 28, 28)
+    inputs = {"x": normal(1, 64, 28, 28), "w": normal(64, 64, 3, 3), "o": offsets}
+    return Row(
+        "DeformConv", "64 channels of 28 x 28, 3 x 3", inputs, {"pads": [1, 1, 1, 1]}, ("w",), opset=19
+    )
+
+
+def roi_align() -> Row:
+    corners = random.uniform(0, 400, (256, 2, 2))
+    rois = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1).astype(np.float32)
+    inputs = {"x": normal(1, 256, 50, 50), "rois": rois, "i": np.zeros(256, np.int64)}
+    attributes = {"output_height": 7, "output_width": 7, "sampling_ratio": 2, "spatial_scale": 0.125}
+    return Row("RoiAlign", "256 regions, 256 channels, 7 x 7", inputs, attributes, opset=16)
+
+
+def max_roi_pool() -> Row:
+    corners = random.uniform(0, 400, (64, 2, 2))
+    rois = np.concatenate([np.zeros((64, 1)), corners.min(axis=1), corners.max(axis=1)], axis=1)
+    inputs = {"x": normal(1, 256, 50, 50), "rois": rois.astype(np.float32)}
+    return Row(
+        "MaxRoiPool",
+        "64 regions, 256 channels, 7 x 7",
+        inputs,
+        {"pooled_shape": [7, 7], "spatial_scale": 0.125},
+        opset=16,
+    )
+
+
+def max_unpool() -> Row:
+    places = np.arange(64 * 56 * 56).reshape(1, 64, 56, 56) * 4
+    attributes = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    return Row("MaxUnpool", "64 channels of 56 x 56", {"x": normal(1, 64, 56, 56), "i": places}, attributes)
+
+
+def trees(rows: int, count: int) -> Row:
+    """Full trees of depth 6."""
+    inner, leaves = 63, 64
+    nodes = np.arange(inner)
+    left = 2 * nodes + 1
+    is_leaf = left >= inner
+    base_nodes, base_leaves = np.arange(count) * inner, np.arange(count) * leaves
+
+    def successors(side: int) -> list[int]:
+        of_leaf = base_leaves[:, None] + (left - inner + side)[None, :]
+        of_node = base_nodes[:, None] + (left + side)[None, :]
+        return np.where(is_leaf[None, :], of_leaf, of_node).ravel().tolist()
+
+    flags = np.tile(is_leaf, count).astype(int).tolist()
+    attributes = {
+        "n_targets": 1,
+        "nodes_modes": numpy_helper.from_array(np.zeros(inner * count, np.uint8)),
+        "nodes_splits": numpy_helper.from_array(normal(inner * count)),
+        "nodes_featureids": random.integers(0, 32, inner * count).tolist(),
+        "nodes_falsenodeids": successors(0),
+        "nodes_truenodeids": successors(1),
+        "nodes_falseleafs": flags,
+        "nodes_trueleafs": flags,
+        "leaf_targetids": [0] * (leaves * count),
+        "leaf_weights": numpy_helper.from_array(normal(leaves * count)),
+        "tree_roots": base_nodes.tolist(),
+    }
+    return Row(
+        "TreeEnsemble",
+        f"{count} trees of depth 6, {rows} x 32",
+        {"x": normal(rows, 32)},
+        attributes,
+        domain="ai.onnx.ml",
+        domain_version=5,
+    )
+
+
 ROWS: list[Callable[[], Row]] = [
     attention,
     causal_attention,
@@ -183,6 +289,23 @@ ROWS: list[Callable[[], Row]] = [
     col2im,
     cross_entropy,
     linear_classifier,
+    lambda: top_k(1, 8400, 300),
+    lambda: top_k(64, 1000, 5),
+    lambda: top_k(1, 100000, 1000),
+    lambda: top_k(16, 32000, 50),
+    lambda: scatter_elements("none"),
+    lambda: scatter_elements("add"),
+    scatter_nd,
+    tensor_scatter,
+    lambda: grid_sample("linear", "zeros"),
+    lambda: grid_sample("nearest", "border"),
+    lambda: grid_sample("cubic", "reflection"),
+    deform_conv,
+    roi_align,
+    max_roi_pool,
+    max_unpool,
+    lambda: trees(1000, 100),
+    lambda: trees(1, 500),
 ]
 
 

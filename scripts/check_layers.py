@@ -58,6 +58,7 @@ ROOMS = {
     "backends/halide": {
         **in_order(
             "abi",
+            "routines",
             "core",
             "canonicalize",
             "layout",

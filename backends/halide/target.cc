@@ -114,6 +114,11 @@ class HalideTarget : public Target {
     if (kernel_device(device) != KernelDevice::cpu && half != canonical.values.end())
       return Support::refused(
           fmt::format("{}, which kernels for '{}' do not read", dtype_name(half->type.dtype), device.name));
+    const auto called = std::ranges::find_if(canonical.nodes, [](const Node& node) {
+      return form_of(node) == Form::routine || form_of(node) == Form::scatter;
+    });
+    if (kernel_device(device) != KernelDevice::cpu && called != canonical.nodes.end())
+      return Support::refused(fmt::format("{}, which only processors run", called->op));
     const bool lacks_f64 = !device.features.has_f64 && computes_in_f64(canonical);
     return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
                      : Support::supported();

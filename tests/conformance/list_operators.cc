@@ -40,7 +40,8 @@ Json list_standard_operators() {
     list.push_back({{"domain", domain}, {"name", name}, {"halide", halide}, {"reference", reference}});
   };
   for (const OpInfo& op : all_ops()) {
-    const bool has_rule = op.domain.empty() && std::ranges::binary_search(rules, op.name);
+    const bool has_rule =
+        (op.domain.empty() || op.domain == "ai.onnx.ml") && std::ranges::binary_search(rules, op.name);
     const bool has_parts = std::ranges::binary_search(decomposed, std::pair(op.domain, op.name));
     add(op.domain, op.name, has_rule || has_parts, reference::find_kernel(op.domain, op.name) != nullptr);
   }

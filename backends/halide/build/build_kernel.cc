@@ -179,6 +179,12 @@ int KernelBuilder::lanes() const {
   return isa().lanes(bytes);
 }
 
+Halide::Parameter KernelBuilder::buffer(ValueId input) const {
+  const auto at = std::ranges::find(kernel_.body.inputs, input);
+  INTARSIA_CHECK(at != kernel_.body.inputs.end());
+  return params_[static_cast<size_t>(at - kernel_.body.inputs.begin())].parameter();
+}
+
 Expr KernelBuilder::broadcast_at(ValueId value, const Exprs& index) {
   const Operand& from = operand(value);
   Exprs at;
@@ -255,6 +261,10 @@ BuiltKernel build_kernel(const Kernel& kernel, OuterLoops outer_loops) {
       return build_reduction(builder);
     case Form::scan:
       return build_scan(builder);
+    case Form::scatter:
+      return build_scatter(builder);
+    case Form::routine:
+      return build_routine(builder);
     case Form::attention:
       return build_attention(builder);
     case Form::recurrence:

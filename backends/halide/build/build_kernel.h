@@ -27,6 +27,7 @@ struct BuiltKernel {
   std::optional<EvenTiles> even_tiles;  // what the code leaves to call_for_even_tiles()
   std::vector<std::string> amx_sums;    // functions whose sums are left to multiply_on_amx()
   std::string dot_tile_sums;            // function whose sums are left to call_dot_tiles(); empty: none
+  size_t routine_bytes = 0;             // most bytes that a task's routine holds; open sizes: unknown
 
   /// Leaves the choice of tiles to call_for_even_tiles().
   void leave(const EvenTiles& tiles);
@@ -59,6 +60,8 @@ class KernelBuilder {
   Mapping mapping() const { return mapping_; }
   OuterLoops outer_loops() const { return outer_loops_; }
   const Argument& input(size_t i) const { return kernel_.inputs[i]; }
+  /// Returns the buffer of a value that is an input, for functions that read it themselves.
+  Halide::Parameter buffer(ValueId input) const;
   const Argument& output() const { return kernel_.output; }
   const Graph& body() const { return kernel_.body; }
   const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
@@ -125,16 +128,26 @@ Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out);
 /// Returns an element of a movement node's output.
 Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index);
 
+/// Returns an index that is read from data, clamped to an axis; a negative one counts from the end.
+Expr data_index(Expr raw, const Expr& extent);
+/// Returns an element of a GridSample's output.
+Expr build_grid_sample(KernelBuilder& builder, const Node& node, const Exprs& index);
+/// Returns an element that a tap of a deformable convolution reads.
+Expr build_deform_sample(KernelBuilder& builder, const Node& node, const Exprs& index);
 /// Returns an element of a table for a Resize.
 Expr build_resize_table(const KernelBuilder& builder, const Node& node, const Exprs& index);
 
 BuiltKernel build_pointwise(KernelBuilder& builder);
+/// Schedules the loops of an element at a time, in the order of the output's memory, on a processor.
+void schedule_pointwise(const KernelBuilder& builder, Func out, const std::vector<Var>& vars);
 BuiltKernel build_contraction(KernelBuilder& builder);
 BuiltKernel build_depthwise(KernelBuilder& builder);
 BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_reduction(KernelBuilder& builder);
 BuiltKernel build_scan(KernelBuilder& builder);
+BuiltKernel build_scatter(KernelBuilder& builder);
+BuiltKernel build_routine(KernelBuilder& builder);
 BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);
 

@@ -13,12 +13,6 @@ using Halide::select;
 
 Expr size(int64_t number) { return static_cast<int>(number); }
 
-/// Returns an index read from data, clamped to the bounds; negative ones count from the end.
-Expr data_index(Expr raw, const Expr& extent) {
-  Expr place = cast<int>(raw);
-  return clamp(select(place < 0, place + extent, place), 0, extent - 1);
-}
-
 Exprs slice_index(const KernelBuilder& b, const Node& node, Exprs index) {
   const auto [starts, steps] = attributes_of<SliceAttributes>(node);
   for (size_t i = 0; i < index.size(); ++i) index[i] = b.size(starts[i]) + index[i] * size(steps[i]);
@@ -173,7 +167,27 @@ Expr build_from_sizes(const KernelBuilder& b, const Node& node, const Exprs& ind
   return build_resize_table(b, node, index);
 }
 
+/// Returns an element of a cache, or the update that it got.
+Expr tensor_scatter(KernelBuilder& b, const Node& node, const Exprs& index) {
+  const auto [axis, circular] = attributes_of<TensorScatterAttributes>(node);
+  const auto along = static_cast<size_t>(axis);
+  const Expr places = b.size(b.sizes(node.inputs[0])[along]),
+             updates = b.size(b.sizes(node.inputs[1])[along]),
+             first = b.operand(node.inputs[2]).at({index[0]});
+  Expr past = index[along] - cast<int>(circular ? first % Halide::max(places, 1) : first);
+  if (circular) past = select(past < 0, past + places, past);
+  Exprs at = index;
+  at[along] = clamp(past, 0, Halide::max(updates - 1, 0));
+  return select(past >= 0 && past < updates, b.operand(node.inputs[1]).at(at),
+                b.operand(node.inputs[0]).at(index));
+}
+
 }  // namespace
+
+Expr data_index(Expr raw, const Expr& extent) {
+  const Expr place = cast<int>(std::move(raw));
+  return clamp(select(place < 0, place + extent, place), 0, extent - 1);
+}
 
 Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
   if (node.inputs.empty()) return build_from_sizes(b, node, index);
@@ -195,6 +209,12 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
       return reverse_sequence(b, node, index);
     case CoreOp::sequence_mask:
       return sequence_mask(b, node, index);
+    case CoreOp::tensor_scatter:
+      return tensor_scatter(b, node, index);
+    case CoreOp::grid_sample:
+      return build_grid_sample(b, node, index);
+    case CoreOp::deform_sample:
+      return build_deform_sample(b, node, index);
     case CoreOp::interpolate:
       return interpolate(b, node, index);
     case CoreOp::slice:

@@ -168,6 +168,10 @@ class PointwiseSchedule {
 
 }  // namespace
 
+void schedule_pointwise(const KernelBuilder& b, Func out, const std::vector<Var>& vars) {
+  PointwiseSchedule(b, vars).apply(std::move(out));
+}
+
 BuiltKernel build_pointwise(KernelBuilder& b) {
   std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
   Exprs index = to_exprs(vars);
@@ -177,7 +181,7 @@ BuiltKernel build_pointwise(KernelBuilder& b) {
   if (b.mapping() == Mapping::tile_per_item)
     ItemSchedule(b, vars).apply(out);
   else
-    PointwiseSchedule(b, vars).apply(out);
+    schedule_pointwise(b, out, vars);
   return b.finish(out, b.output());
 }
 

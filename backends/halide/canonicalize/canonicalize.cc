@@ -23,10 +23,15 @@ constexpr auto families = std::to_array<Family>({{elementwise_rules},
                                                  {reduction_rules},
                                                  {resize_rules},
                                                  {recurrent_rules, Numbers::prepared},
-                                                 {quantization_rules, Numbers::moved}});
+                                                 {quantization_rules, Numbers::moved},
+                                                 {scatter_rules},
+                                                 {selection_rules},
+                                                 {sampling_rules},
+                                                 {tree_rules},
+                                                 {random_rules}});
 
 FoundRule find_rule(const Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") return {};
+  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != "ai.onnx.ml") return {};
   for (const Family& family : families)
     for (const RuleEntry& entry : family.rules())
       if (entry.op == node.op) return {entry.rule, family.numbers};

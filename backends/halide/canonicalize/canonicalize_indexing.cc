@@ -60,6 +60,30 @@ Status reverse_sequence(Rewriter& r) {
   return {};
 }
 
+/// Keeps a cache with updates from a place of its own for each item of the batch.
+Status tensor_scatter(Rewriter& r) {
+  const int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -2), r.rank(r.in(0))));
+  const std::string mode = r.attributes().get_string("mode", "linear");
+  const SymbolicShape &cache = r.sizes(r.in(0)), &updates = r.sizes(r.in(1));
+  if (axis == 0 || (mode != "linear" && mode != "circular") || updates.size() != cache.size())
+    return fail("TensorScatter along axis {} in mode '{}' of {}", axis, mode, print_shape(updates));
+  for (size_t i = 0; i < cache.size(); ++i)
+    if (static_cast<int64_t>(i) != axis && !provably_equal(cache[i], updates[i]))
+      return fail("TensorScatter of {} in {}", print_shape(updates), print_shape(cache));
+  const auto along = static_cast<size_t>(axis);
+  TRY(r.require(cache[along] - updates[along], "more updates than places"));
+  ValueId first = r.has_input(2) ? r.in(2) : no_value;
+  if (first == no_value) {
+    first = r.emit(CoreOp::expand, {r.reshape(r.add_scalar(0, DType::i64), {1})}, DType::i64, {cache[0]});
+  } else if (r.dtype(first) != DType::i64 || r.sizes(first) != SymbolicShape{cache[0]}) {
+    return fail("TensorScatter wants i64 [{}] as input 2", cache[0].print());
+  }
+  const TensorScatterAttributes attributes{axis, mode == "circular"};
+  r.set_output(
+      0, r.emit(CoreOp::tensor_scatter, {r.in(0), r.in(1), first}, r.out_dtype(), r.out_sizes(), attributes));
+  return {};
+}
+
 constexpr std::array indexing_rule_list = std::to_array<RuleEntry>({
     {"Gather", gather},
     {"GatherElements", gather_elements},
@@ -67,6 +91,7 @@ constexpr std::array indexing_rule_list = std::to_array<RuleEntry>({
     {"Trilu", trilu},
     {"OneHot", one_hot},
     {"ReverseSequence", reverse_sequence},
+    {"TensorScatter", tensor_scatter},
 });
 
 }  // namespace

@@ -16,6 +16,11 @@ std::span<const RuleEntry> reduction_rules();
 std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
 std::span<const RuleEntry> quantization_rules();
+std::span<const RuleEntry> scatter_rules();
+std::span<const RuleEntry> selection_rules();
+std::span<const RuleEntry> sampling_rules();
+std::span<const RuleEntry> tree_rules();
+std::span<const RuleEntry> random_rules();
 
 /// Rewrites a node whose inputs are numbers that integers stand for, if it can compute with the integers: a
 /// product or convolution by constants, `rule` where it moves numbers, a quantization as before. Returns

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "backends/halide/core/size_texts.h"
 
@@ -9,6 +10,13 @@ namespace intarsia::halide {
 namespace {
 
 constexpr auto pad_modes = std::to_array<std::string_view>({"constant", "reflect", "edge", "wrap"});
+constexpr auto update_names = std::to_array<std::string_view>({"none", "add", "mul", "max", "min"});
+
+template <typename Enum>
+std::optional<Enum> find_named(std::span<const std::string_view> names, std::string_view name) {
+  const auto at = std::ranges::find(names, name);
+  return at == names.end() ? std::nullopt : std::optional(static_cast<Enum>(at - names.begin()));
+}
 
 AttributeValue to_value(int64_t number) { return number; }
 AttributeValue to_value(bool flag) { return int64_t{flag}; }
@@ -24,6 +32,7 @@ AttributeValue to_value(const SymbolicShape& sizes) {
   return print_sizes(sizes);
 }
 AttributeValue to_value(PadMode mode) { return std::string(name_of(mode)); }
+AttributeValue to_value(Update update) { return std::string(name_of(update)); }
 
 template <typename T>
 const T& get_checked(const AttributeValue& value) {
@@ -52,6 +61,11 @@ void from_value(const AttributeValue& value, PadMode& to) {
   const std::optional<PadMode> mode = find_pad_mode(get_checked<std::string>(value));
   INTARSIA_CHECK(mode.has_value());
   to = *mode;
+}
+void from_value(const AttributeValue& value, Update& to) {
+  const std::optional<Update> update = find_update(get_checked<std::string>(value));
+  INTARSIA_CHECK(update.has_value());
+  to = *update;
 }
 
 struct Writer {
@@ -142,6 +156,12 @@ CoreAttributes default_attributes_of_movement(CoreOp op) {
       return RangeAttributes{};
     case CoreOp::gather_nd:
       return GatherNdAttributes{};
+    case CoreOp::tensor_scatter:
+      return TensorScatterAttributes{};
+    case CoreOp::grid_sample:
+      return GridSampleAttributes{};
+    case CoreOp::deform_sample:
+      return DeformAttributes{};
     case CoreOp::trilu:
       return TriluAttributes{};
     case CoreOp::reverse_sequence:
@@ -161,6 +181,13 @@ CoreAttributes default_attributes_of_reduction(CoreOp op) {
   return ReductionAttributes{};
 }
 
+CoreAttributes default_attributes_of_routine(CoreOp op) {
+  if (op == CoreOp::top_k) return TopKAttributes{};
+  if (op == CoreOp::tree_ensemble) return TreeAttributes{};
+  if (op == CoreOp::random) return RandomAttributes{};
+  return RoiAttributes{};
+}
+
 void check_node(const Graph& graph, const Node& node) {
   read_attributes(node);
   INTARSIA_CHECK(node.domain.empty() && node.captures.empty() && node.outputs.size() == 1);
@@ -173,10 +200,11 @@ void check_node(const Graph& graph, const Node& node) {
 
 std::string_view name_of(PadMode mode) { return pad_modes.at(static_cast<size_t>(mode)); }
 
-std::optional<PadMode> find_pad_mode(std::string_view name) {
-  const auto at = std::ranges::find(pad_modes, name);
-  return at == pad_modes.end() ? std::nullopt : std::optional(static_cast<PadMode>(at - pad_modes.begin()));
-}
+std::optional<PadMode> find_pad_mode(std::string_view name) { return find_named<PadMode>(pad_modes, name); }
+
+std::string_view name_of(Update update) { return update_names.at(static_cast<size_t>(update)); }
+
+std::optional<Update> find_update(std::string_view name) { return find_named<Update>(update_names, name); }
 
 CoreAttributes default_attributes(CoreOp op) {
   switch (form_of(op)) {
@@ -194,6 +222,10 @@ CoreAttributes default_attributes(CoreOp op) {
       return default_attributes_of_reduction(op);
     case Form::scan:
       return ScanAttributes{};
+    case Form::scatter:
+      return ScatterAttributes{};
+    case Form::routine:
+      return default_attributes_of_routine(op);
     case Form::recurrence:
       return RecurrenceAttributes{};
     case Form::attention:

@@ -107,6 +107,107 @@ struct GatherNdAttributes {
   bool operator==(const GatherNdAttributes&) const = default;
 };
 
+/// How an update changes the element that it finds.
+enum class Update : uint8_t { none, add, mul, max, min };
+
+/// Returns the name in the text, which is ONNX's.
+std::string_view name_of(Update update);
+std::optional<Update> find_update(std::string_view name);
+
+/// Parameters of ScatterElements, whose updates lie along one axis, and ScatterND, which has no axis.
+struct ScatterAttributes {
+  int64_t axis = 0;
+  Update update = Update::none;
+  bool from_end = true;  // negative places count from the end; else they are errors
+  static void fields(auto& a, auto&& field) {
+    field("axis", a.axis, 0);
+    field("update", a.update);
+    field("from_end", a.from_end, true);
+  }
+  bool operator==(const ScatterAttributes&) const = default;
+};
+
+/// Parameters of TensorScatter: the inputs are a cache, updates and, for each item of the batch, the place of
+/// its first update along the axis. Circular places begin again after the last one.
+struct TensorScatterAttributes {
+  int64_t axis = 0;
+  bool circular = false;
+  static void fields(auto& a, auto&& field) {
+    field("axis", a.axis);
+    field("circular", a.circular);
+  }
+  bool operator==(const TensorScatterAttributes&) const = default;
+};
+
+/// Parameters of GridSample, with ONNX's names: mode is "nearest", "linear" or "cubic", padding_mode "zeros",
+/// "border" or "reflection".
+struct GridSampleAttributes {
+  std::string mode = "linear", padding_mode = "zeros";
+  bool align_corners = false;
+  static void fields(auto& a, auto&& field) {
+    field("mode", a.mode);
+    field("padding_mode", a.padding_mode);
+    field("align_corners", a.align_corners);
+  }
+  bool operator==(const GridSampleAttributes&) const = default;
+};
+
+/// Parameters of DeformSample, for two axes: what the taps of a deformable convolution read. The inputs are
+/// x [batch, groups, channels, rows, columns] and offsets [batch, groups, taps, 2, rows, columns] of the
+/// output; the output is [batch, groups, channels, taps, rows, columns].
+struct DeformAttributes {
+  std::vector<int64_t> kernel, strides, dilations;
+  SymbolicShape pads;  // as of a Conv
+  static void fields(auto& a, auto&& field) {
+    field("kernel", a.kernel);
+    field("strides", a.strides);
+    field("dilations", a.dilations);
+    field("pads", a.pads);
+  }
+  bool operator==(const DeformAttributes&) const = default;
+};
+
+/// Parameters of RoiAlign; MaxRoiPool has only the scale of its regions.
+struct RoiAttributes {
+  int64_t sampling = 0;  // samples of a bin along an axis; 0: as many as it has elements
+  float scale = 1;
+  bool half_pixel = false;  // regions are moved by half an element
+  bool maximum = false;
+  static void fields(auto& a, auto&& field) {
+    field("sampling", a.sampling, 0);
+    field("scale", a.scale);
+    field("half_pixel", a.half_pixel, false);
+    field("maximum", a.maximum, false);
+  }
+  bool operator==(const RoiAttributes&) const = default;
+};
+
+/// Parameter of TreeEnsemble, whose inputs are rows, and constants: splits of nodes, weights of leaves, and
+/// the table of routines/tree_table.h.
+struct TreeAttributes {
+  int64_t aggregate = 1;  // of the leaves of a target: 0 average, 1 sum, 2 minimum, 3 maximum
+  static void fields(auto& a, auto&& field) { field("aggregate", a.aggregate); }
+  bool operator==(const TreeAttributes&) const = default;
+};
+
+/// Parameters of Random, f64 numbers that are uniform in [0, 1) or normal, in row-major order.
+struct RandomAttributes {
+  int64_t seed = 0;  // at most 32 bits
+  bool normal = false;
+  static void fields(auto& a, auto&& field) {
+    field("seed", a.seed);
+    field("normal", a.normal);
+  }
+  bool operator==(const RandomAttributes&) const = default;
+};
+
+/// Parameters of TopK along the last axis.
+struct TopKAttributes {
+  bool largest = true;
+  static void fields(auto& a, auto&& field) { field("largest", a.largest); }
+  bool operator==(const TopKAttributes&) const = default;
+};
+
 struct TriluAttributes {
   int64_t k = 0;
   bool upper = true;
@@ -317,11 +418,13 @@ struct ShrinkAttributes {
 
 using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
-                 ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, TriluAttributes,
-                 ReverseSequenceAttributes, ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes,
-                 ReductionAttributes, ArgAttributes, ScanAttributes, RecurrenceAttributes, ModAttributes,
-                 BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes,
-                 HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
+                 ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, ScatterAttributes,
+                 TensorScatterAttributes, GridSampleAttributes, DeformAttributes, RoiAttributes,
+                 TreeAttributes, RandomAttributes, TopKAttributes, TriluAttributes, ReverseSequenceAttributes,
+                 ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes, ReductionAttributes,
+                 ArgAttributes, ScanAttributes, RecurrenceAttributes, ModAttributes, BitShiftAttributes,
+                 IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes, HardSigmoidAttributes,
+                 SeluAttributes, ShrinkAttributes>;
 
 /// Returns the attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);

@@ -36,6 +36,9 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::resize_weights, "ResizeWeights", Form::movement},
     {CoreOp::elements, "Elements", Form::movement},
     {CoreOp::range, "Range", Form::movement},
+    {CoreOp::tensor_scatter, "TensorScatter", Form::movement},
+    {CoreOp::grid_sample, "GridSample", Form::movement},
+    {CoreOp::deform_sample, "DeformSample", Form::movement},
     {CoreOp::conv, "Conv", Form::contraction},
     {CoreOp::matmul, "MatMul", Form::contraction},
     {CoreOp::max_pool, "MaxPool", Form::window},
@@ -43,6 +46,13 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::lrn, "LRN", Form::window},
     {CoreOp::cum_sum, "CumSum", Form::scan},
     {CoreOp::cum_prod, "CumProd", Form::scan},
+    {CoreOp::scatter_elements, "ScatterElements", Form::scatter},
+    {CoreOp::scatter_nd, "ScatterND", Form::scatter},
+    {CoreOp::top_k, "TopK", Form::routine},
+    {CoreOp::roi_align, "RoiAlign", Form::routine},
+    {CoreOp::max_roi_pool, "MaxRoiPool", Form::routine},
+    {CoreOp::tree_ensemble, "TreeEnsemble", Form::routine},
+    {CoreOp::random, "Random", Form::routine},
     {CoreOp::lstm, "LSTM", Form::recurrence},
     {CoreOp::gru, "GRU", Form::recurrence},
     {CoreOp::rnn, "RNN", Form::recurrence},
@@ -143,7 +153,7 @@ double first(const Tensor& tensor) {
 std::string_view name_of(Form form) {
   constexpr auto names =
       std::to_array<std::string_view>({"elementwise", "movement", "view", "concat", "contraction", "window",
-                                       "reduction", "scan", "attention", "recurrence"});
+                                       "reduction", "scan", "scatter", "routine", "attention", "recurrence"});
   return names.at(static_cast<size_t>(form));
 }
 

@@ -20,6 +20,8 @@ enum class Form {
   window,       // reads a small neighborhood of each output element
   reduction,    // reduction over some axes, which stay with size 1
   scan,         // sums or products in which each element depends on the one before it
+  scatter,      // updates elements at places that an input names
+  routine,      // calls a function of routines/
   attention,    // products with a softmax between them
   recurrence,   // kernel of one time step, which reads the state that the step before it wrote
 };
@@ -50,6 +52,9 @@ enum class CoreOp : uint8_t {
   resize_weights,
   elements,
   range,
+  tensor_scatter,
+  grid_sample,
+  deform_sample,
   // anchors
   conv,
   matmul,
@@ -58,6 +63,13 @@ enum class CoreOp : uint8_t {
   lrn,
   cum_sum,
   cum_prod,
+  scatter_elements,
+  scatter_nd,
+  top_k,
+  roi_align,
+  max_roi_pool,
+  tree_ensemble,
+  random,
   lstm,
   gru,
   rnn,

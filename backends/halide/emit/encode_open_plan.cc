@@ -1,6 +1,7 @@
 #include "backends/halide/emit/encode_open_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -134,7 +135,8 @@ class OpenPlanEncoder {
     to.label = label_of(call, options.keep_names);
     to.is_copy = is_plain_copy(call);
     to.needs_elements = std::ranges::any_of(call.kernel.body.nodes, [](const Node& node) {
-      return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
+      constexpr std::array of_elements{CoreOp::arg_max, CoreOp::arg_min, CoreOp::grid_sample};
+      return std::ranges::find(of_elements, op_of(node)) != of_elements.end();
     });
     for (const IndexCheck& check : call.checks) {
       open::IndexCheckT made;

@@ -23,6 +23,12 @@ INCLUDE_BYTES("glue", INTARSIA_HALIDE_GLUE);
 INCLUDE_BYTES("error_glue", INTARSIA_HALIDE_ERROR_GLUE);
 INCLUDE_BYTES("dot_tiles_32", INTARSIA_HALIDE_DOT_TILES_32);
 INCLUDE_BYTES("dot_tiles_64", INTARSIA_HALIDE_DOT_TILES_64);
+INCLUDE_BYTES("routines_2", INTARSIA_HALIDE_ROUTINES_2);
+INCLUDE_BYTES("routines_3", INTARSIA_HALIDE_ROUTINES_3);
+INCLUDE_BYTES("routines_4", INTARSIA_HALIDE_ROUTINES_4);
+extern "C" const char intarsia_halide_routines_2_begin[], intarsia_halide_routines_2_end[];
+extern "C" const char intarsia_halide_routines_3_begin[], intarsia_halide_routines_3_end[];
+extern "C" const char intarsia_halide_routines_4_begin[], intarsia_halide_routines_4_end[];
 extern "C" const char intarsia_halide_glue_begin[], intarsia_halide_glue_end[];
 extern "C" const char intarsia_halide_error_glue_begin[], intarsia_halide_error_glue_end[];
 extern "C" const char intarsia_halide_dot_tiles_32_begin[], intarsia_halide_dot_tiles_32_end[];
@@ -38,6 +44,12 @@ std::string dot_tiles_object(DotProducts kind) {
   if (kind == DotProducts::avx_vnni)
     return {intarsia_halide_dot_tiles_32_begin, intarsia_halide_dot_tiles_32_end};
   return {intarsia_halide_dot_tiles_64_begin, intarsia_halide_dot_tiles_64_end};
+}
+
+std::string routines_object(const std::string& level) {
+  if (level == "x86-64-v4") return {intarsia_halide_routines_4_begin, intarsia_halide_routines_4_end};
+  if (level == "x86-64-v3") return {intarsia_halide_routines_3_begin, intarsia_halide_routines_3_end};
+  return {intarsia_halide_routines_2_begin, intarsia_halide_routines_2_end};
 }
 
 }  // namespace intarsia::halide

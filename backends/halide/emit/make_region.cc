@@ -50,6 +50,10 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   if (!emit.checks && !kernels.empty()) region.object_files.push_back(glue_object());
   if (needed != DotProducts::none && !multiplies_bf16(needed))
     region.object_files.push_back(dot_tiles_object(needed));
+  const auto calls_routine =
+      std::ranges::find(calls, Form::routine, [](const Call& call) { return call.kernel.form; });
+  if (calls_routine != calls.end())
+    region.object_files.push_back(routines_object(calls_routine->kernel.isa.level));
   return region;
 }
 

@@ -118,7 +118,8 @@ class Fuser {
   bool extend(Group& group, std::optional<Reduction>& reduction) {
     constexpr size_t max_nodes = 24;  // limit of one extension: keeps expressions small
     constexpr size_t max_group = 20;  // limit before it; a kernel has up to 96 buffers (region_executable.h)
-    const bool is_alone = group.form == Form::recurrence || (is_offloaded_ && group.form == Form::scan);
+    const bool is_alone = group.form == Form::recurrence || group.form == Form::scatter ||
+                          group.form == Form::routine || (is_offloaded_ && group.form == Form::scan);
     if (is_alone || is_region_output(group.output) || group.nodes.size() > max_group) return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;

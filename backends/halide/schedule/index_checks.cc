@@ -8,8 +8,29 @@ namespace {
 /// Returns the limits along an axis; negative indices count from the end.
 IndexLimits along(const Dim& size) { return {Dim(0) - size, size - Dim(1)}; }
 
-/// Returns the input of a movement that may have indices.
-ValueId indices_of(const Node& node) { return node.inputs[op_of(node) == CoreOp::sequence_mask ? 0 : 1]; }
+/// Returns the input that may have indices.
+ValueId indices_of(const Node& node) {
+  if (op_of(node) == CoreOp::sequence_mask) return node.inputs[0];
+  const bool is_third = op_of(node) == CoreOp::tensor_scatter || op_of(node) == CoreOp::roi_align;
+  return node.inputs[is_third ? 2 : 1];
+}
+
+/// Returns the limits of the elements of a tuple, the first of which is for axis `first`.
+std::vector<IndexLimits> limits_of_tuples(const Graph& body, const Node& node, int64_t first) {
+  std::vector<IndexLimits> limits;
+  for (int64_t k = 0; k < sizes_of(body, node.inputs[1]).back().number(); ++k)
+    limits.push_back(along(sizes_of(body, node.inputs[0])[static_cast<size_t>(first + k)]));
+  return limits;
+}
+
+/// Returns the limits of the first place of updates of a cache; circular ones begin anywhere.
+IndexLimits limits_of_first(const Graph& body, const Node& node) {
+  constexpr int64_t any = int64_t{1} << 62;
+  const auto [axis, circular] = attributes_of<TensorScatterAttributes>(node);
+  const auto along = static_cast<size_t>(axis);
+  if (circular) return {0, any};
+  return {0, sizes_of(body, node.inputs[0])[along] - sizes_of(body, node.inputs[1])[along]};
+}
 
 /// Returns the limits of the elements of that input; none if it has no indices, or any is valid.
 std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
@@ -20,13 +41,20 @@ std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
       [[fallthrough]];
     case CoreOp::gather_elements:
       return {along(size(attributes_of<AxisAttributes>(node).axis))};
-    case CoreOp::gather_nd: {
-      const int64_t batch = attributes_of<GatherNdAttributes>(node).batch_dims;
-      std::vector<IndexLimits> limits;
-      for (int64_t k = 0; k < sizes_of(body, node.inputs[1]).back().number(); ++k)
-        limits.push_back(along(size(batch + k)));
-      return limits;
+    case CoreOp::gather_nd:
+      return limits_of_tuples(body, node, attributes_of<GatherNdAttributes>(node).batch_dims);
+    case CoreOp::scatter_elements: {
+      const ScatterAttributes scatter = attributes_of<ScatterAttributes>(node);
+      IndexLimits limits = along(size(scatter.axis));
+      if (!scatter.from_end) limits.low = 0;
+      return {limits};
     }
+    case CoreOp::roi_align:
+      return {{0, size(0) - 1}};
+    case CoreOp::scatter_nd:
+      return limits_of_tuples(body, node, 0);
+    case CoreOp::tensor_scatter:
+      return {limits_of_first(body, node)};
     case CoreOp::reverse_sequence:
       return {{0, size(attributes_of<ReverseSequenceAttributes>(node).time_axis)}};
     case CoreOp::sequence_mask:

@@ -30,7 +30,8 @@ class Maker {
     kernel.output = argument(group_.output);
     coalesce(kernel);
     if (kernel.form == Form::contraction) kernel.details = ContractionDetails{constant_weights(), {}, {}};
-    if (kernel.form == Form::movement) call_.checks = index_checks(kernel, constants());
+    if (kernel.form == Form::movement || kernel.form == Form::scatter || kernel.form == Form::routine)
+      call_.checks = index_checks(kernel, constants());
     if (group_.attention) kernel.details = AttentionDetails{in_body(*group_.attention), {}};
     return std::move(call_);
   }

@@ -14,5 +14,6 @@ struct Case {
 inline void PrintTo(const Case& one, std::ostream* to) { *to << one.name; }
 
 #include "tests/backends/halide/cases.inc"
+#include "tests/backends/halide/processor_cases.inc"
 
 }  // namespace intarsia::test

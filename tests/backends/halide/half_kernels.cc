@@ -76,6 +76,8 @@ TEST_P(HalfKernels, AgreeWithReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalfKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalfKernels, testing::ValuesIn(processor_cases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 /// Checks that quotients are rounded to 16 bits before they are rounded to integers, which then are equal.
 TEST(HalfQuantization, RoundsAsReference) {

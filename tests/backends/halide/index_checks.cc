@@ -70,6 +70,20 @@ input %i : i32[2,4,3]
 %y = GatherND(%x, %long) {batch_dims=1} "pick"
 output %y)",
      {5, 7, 3}},
+    {"ScatterElements",
+     R"(input %x : f32[5,7]
+input %i : i64[3,2]
+input %u : f32[3,2]
+%y = ScatterElements(%x, %i, %u) {axis=1, reduction="add"} "pick"
+output %y)",
+     {7}},
+    {"ScatterTuples",
+     R"(input %x : f32[5,7,3]
+input %i : i64[4,2]
+input %u : f32[4,3]
+%y = ScatterND(%x, %i, %u) "pick"
+output %y)",
+     {5, 7}},
     {"ReverseSequence",
      R"(input %x : f32[6,4,3]
 input %i : i64[4]

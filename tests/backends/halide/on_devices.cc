@@ -120,6 +120,14 @@ TEST_F(HalideOnDevices, LongRowsAndScans) {
   }
 }
 
+TEST(HalideKernelsOfProcessors, DevicesRefuseThem) {
+  for (const Case& one : processor_cases) {
+    const Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + one.text);
+    ASSERT_TRUE(graph) << graph.error().message;
+    EXPECT_NE(refusal(*graph, true), "") << one.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, HalideCasesOnDevices, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 

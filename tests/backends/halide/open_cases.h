@@ -10,6 +10,7 @@
 namespace intarsia::test {
 
 #include "tests/backends/halide/open_cases.inc"
+#include "tests/backends/halide/open_processor_cases.inc"
 
 /// Returns a graph with these sizes, or with open ones.
 inline Result<Graph> graph_of(const char* nodes, const std::string& rows, const std::string& columns) {

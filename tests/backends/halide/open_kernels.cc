@@ -114,6 +114,8 @@ output %y
 
 INSTANTIATE_TEST_SUITE_P(Cases, OpenKernels, testing::ValuesIn(open_cases),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(ProcessorCases, OpenKernels, testing::ValuesIn(open_processor_cases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace intarsia::test

@@ -1,0 +1,52 @@
+// Functions that kernels call for what Halide's loops cannot express: extern stages of their pipelines
+// (build/build_routine.cc). They are compiled when Intarsia is built, once for each level of processors, and
+// linked into programs that call them. They need nothing but the C library, and throw nothing.
+#pragma once
+
+#include "backends/halide/abi/halide_abi.h"
+
+namespace intarsia::halide::routines {
+
+/// Checks whether Halide asks what a call will read: a buffer then has no memory, and the call sets the
+/// dimensions of inputs that the pipeline computes.
+inline bool is_question(const HalideBuffer& input, const HalideBuffer& output) {
+  return input.host == nullptr || output.host == nullptr;
+}
+
+/// Answers that a call reads elements 0 ... length - 1 of the last axis, in the rows that it writes.
+inline void answer_rows(HalideBuffer& input, const HalideBuffer& output, int length) {
+  auto* to = const_cast<HalideDimension*>(input.dim);
+  for (int axis = 0; axis + 1 < input.dimensions; ++axis) {
+    to[axis].min = output.dim[axis].min;
+    to[axis].extent = output.dim[axis].extent;
+  }
+  to[input.dimensions - 1].min = 0;
+  to[input.dimensions - 1].extent = length;
+}
+
+/// Returns the address of a buffer's first element, which for a Func of the pipeline is that of its one row.
+template <typename T>
+T* first(const HalideBuffer& buffer) {
+  return reinterpret_cast<T*>(buffer.host);
+}
+
+/// Memory for the time of a call, of the kernel's runtime.
+template <typename T>
+class Room {
+ public:
+  Room(void* context, size_t count)
+      : context_(context), memory_(static_cast<T*>(halide_malloc(context, count * sizeof(T)))) {}
+  ~Room() {
+    if (memory_ != nullptr) halide_free(context_, memory_);
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  T* get() const { return memory_; }
+
+ private:
+  void* context_;
+  T* memory_;
+};
+
+}  // namespace intarsia::halide::routines
