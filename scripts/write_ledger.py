@@ -35,7 +35,7 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
 - An operator that our compiler makes of others ([how](decisions/0057-operators-made-of-others.md)) counts as one with a kernel.
 - Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel. Those that ONNX
   Runtime's quantizers write (`QLinearAdd`, `QGemm`, ...) run in all backends, `MatMulNBits` in all but OpenVINO ([precision](precision.md#quantized-models));
-  so do those that its optimizers and exporters write: `Attention`, `MultiHeadAttention`, `RotaryEmbedding`, `EmbedLayerNormalization`,
+  so do those that its optimizers and exporters write: `Attention`, `MultiHeadAttention`, `GroupQueryAttention`, `RotaryEmbedding`, `EmbedLayerNormalization`,
   `SkipLayerNormalization`, `SimplifiedLayerNormalization`, `BiasGelu`, `FastGelu`, `FusedConv`, `FusedGemm`, `FusedMatMul` and the like.
 
 """

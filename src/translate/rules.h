@@ -31,6 +31,7 @@ std::span<const TranslationRow> diagonal_translations();
 std::span<const TranslationRow> onnxruntime_translations();
 std::span<const TranslationRow> onnxruntime_attention_translations();
 std::span<const TranslationRow> onnxruntime_fusion_translations();
+std::span<const TranslationRow> grouped_attention_translations();
 
 // Operators of ONNX that are made of others.
 std::span<const TranslationRow> attention_decompositions();

@@ -32,7 +32,7 @@ const Rules& onnxruntime_rules() {
   static const Rules rules = [] {
     Rules all;
     for (const auto& family : {onnxruntime_translations(), onnxruntime_attention_translations(),
-                               onnxruntime_fusion_translations()}) {
+                               onnxruntime_fusion_translations(), grouped_attention_translations()}) {
       for (const TranslationRow& row : family) all[row.op] = row.rule;
     }
     return all;

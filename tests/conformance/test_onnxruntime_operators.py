@@ -115,6 +115,17 @@ SAME_OPEN = {i: {0: "n", 2: "s"} for i in range(3)}
 WEIGHTS = [normal(6, 24), normal(24)]
 CACHES = [normal(10, 4), normal(10, 4)]
 
+
+def grouped(steps, buffer, last_keys, total, caches=(), **attributes):
+    """4 heads of queries over 2 of keys; `last_keys`: the number of each sequence's last key."""
+    batch, size = len(last_keys), 16
+    inputs = [normal(batch, steps, heads * size) for heads in (4, 2, 2)]
+    inputs += [normal(batch, 2, buffer, size) for _ in range(2)] if buffer else [None, None]
+    inputs += [np.array(last_keys, np.int32), np.array(total, np.int32), *caches]
+    attributes |= {"num_heads": 4, "kv_num_heads": 2}
+    return Case("GroupQueryAttention", MICROSOFT, inputs, attributes, (0, 1, 2), (6,))
+
+
 CASES = {
     "array_feature_extractor": Case(
         "ArrayFeatureExtractor", ML, [normal(3, 6), np.array([5, 0, 2])], open_axes=BATCH
@@ -310,6 +321,14 @@ CASES = {
         {"num_heads": 2, "unidirectional": 1},
         (0, 1),
         (1, 2),
+    ),
+    "grouped_attention_of_a_prompt": grouped(3, 0, [2, 2], 3),
+    "grouped_attention_with_past": grouped(1, 4, [4, 4], 5),
+    "grouped_attention_with_a_longer_buffer": grouped(1, 8, [4, 2], 5),
+    "grouped_attention_of_some_steps": grouped(2, 3, [4], 5, local_window_size=3),
+    "grouped_attention_with_rotation": grouped(1, 4, [4, 4], 5, [normal(10, 8), normal(10, 8)], do_rotary=1),
+    "grouped_attention_of_a_prompt_with_rotation": grouped(
+        3, 0, [2, 2], 3, [normal(10, 8), normal(10, 8)], do_rotary=1, rotary_interleaved=1
     ),
     "rotary_embedding": Case(
         "RotaryEmbedding",
