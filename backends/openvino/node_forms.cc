@@ -1,6 +1,7 @@
 #include "backends/openvino/node_forms.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace intarsia::openvino {
 namespace {
@@ -58,6 +59,21 @@ Support check_resize(const Graph& graph, const Node& node) {
   return Support::supported();
 }
 
+bool has_infinity(const Tensor& tensor) {
+  const auto is_infinite = [](auto number) { return std::isinf(number); };
+  if (tensor.dtype() == DType::f64) return std::ranges::any_of(tensor.as<double>(), is_infinite);
+  return tensor.dtype() == DType::f32 && std::ranges::any_of(tensor.as<float>(), is_infinite);
+}
+
+/// Finds comparisons that ask whether all numbers of a row are infinite, as for keys that are all masked.
+Support check_equal(const Graph& graph, const Node& node) {
+  for (ValueId input : node.inputs)
+    if (const std::optional<Tensor>& constant = graph.value(input).constant;
+        constant && has_infinity(*constant))
+      return Support::refused("OpenVINO takes the largest finite number for a maximum of infinities");
+  return Support::supported();
+}
+
 /// Quantization must have a single scale for the tensor, or one per index of an axis, and known ones, since
 /// OpenVINO computes with the reciprocal.
 Support check_quantization(const Graph& graph, const Node& node) {
@@ -79,6 +95,7 @@ Support check_form(const Graph& graph, const Node& node) {
   if (node.op == "LSTM") return check_lstm(graph, node);
   if (node.op == "Softmax") return check_softmax(graph, node);
   if (node.op == "Resize") return check_resize(graph, node);
+  if (node.op == "Equal") return check_equal(graph, node);
   if (node.op == "QuantizeLinear" || node.op == "DequantizeLinear") return check_quantization(graph, node);
   return Support::supported();
 }

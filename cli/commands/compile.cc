@@ -16,6 +16,7 @@
 #include "cli/text/wrap_text.h"
 #include "cli/usage/compile_options.h"
 #include "cli/usage/help.h"
+#include "cli/usage/usage_error.h"
 
 namespace {
 

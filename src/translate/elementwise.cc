@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tensorflow/dtypes.h"
 #include "translate/rules.h"
