@@ -134,6 +134,13 @@ struct Expected {
     expected.want = TRY(run_reference(expected.graph, expected.inputs));
     return expected;
   }
+
+  /// Makes a product of bf16 one of f32.
+  static Result<Expected> of_f32(const char* product) {
+    std::string text = fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product);
+    for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
+    return make(text);
+  }
 };
 
 /// Returns the only output of a graph's kernels, which run between guard pages.
@@ -208,9 +215,7 @@ TEST(ProductsOfPairs, TakeRowsOfPicturesInTiles) {
 TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
   for (const char* product : products) {
     SCOPED_TRACE(product);
-    std::string text = fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product);
-    for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
-    const auto expected = Expected::make(text);
+    const auto expected = Expected::of_f32(product);
     ASSERT_TRUE(expected) << expected.error().message;
     const auto& [graph, inputs, want] = *expected;
     for (const int threads : {1, 2}) {
@@ -233,9 +238,7 @@ TEST(ProductsOfPairs, RoundFactorsOfF32WhereThatIsAllowed) {
 TEST(ProductsOfPairs, KeepWeightsAsF16WhereThatIsAllowed) {
   for (const char* product : products) {
     SCOPED_TRACE(product);
-    std::string text = fmt::format("graph \"product\" opsets {{\"\": 18}}\n{}\noutput %y", product);
-    for (size_t at = 0; (at = text.find("bf16[", at)) != std::string::npos;) text.replace(at, 5, "f32[");
-    const auto expected = Expected::make(text);
+    const auto expected = Expected::of_f32(product);
     ASSERT_TRUE(expected) << expected.error().message;
     auto [graph, inputs, want] = *expected;
     CompileOptions options{1, "x86-64-v3", {}};
