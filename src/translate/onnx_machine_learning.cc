@@ -132,7 +132,7 @@ Status feature_vectorizer(Translation& t) {
   return {};
 }
 
-/// Translates OneHotEncoder of integers; one that is no category is all zeros.
+/// Translates OneHotEncoder of integers; an integer that is not a category gives all zeros.
 Status one_hot_encoder(Translation& t) {
   TRY(require_numbers(t));
   const std::vector<int64_t> categories = t.attributes().get_ints("cats_int64s");
@@ -276,7 +276,7 @@ Status linear_classifier(Translation& t) {
 /// Keys of a LabelEncoder, ascending and each once, with the value of the first that is equal.
 struct Labels {
   Tensor keys, values;
-  std::optional<int64_t> of_nan;  // the place of the value of NaN, which is no key
+  std::optional<int64_t> of_nan;  // place of the value for NaN, which equals no key
 };
 
 /// Returns the attribute keys_... or values_... of numbers.
@@ -284,7 +284,7 @@ Result<Tensor> read_labels(const Translation& t, const std::string& kind) {
   if (const Tensor* tensor = t.attributes().get_tensor(kind + "_tensor")) return *tensor;
   const std::vector<int64_t> integers = t.attributes().get_ints(kind + "_int64s");
   const std::vector<float> floats = t.attributes().get_floats(kind + "_floats");
-  if (integers.empty() && floats.empty()) return fail("{} that are no numbers", kind);
+  if (integers.empty() && floats.empty()) return fail("{} that are not numbers", kind);
   Tensor tensor(integers.empty() ? DType::f32 : DType::i64,
                 {static_cast<int64_t>(std::max(integers.size(), floats.size()))});
   if (integers.empty())

@@ -111,8 +111,7 @@ ValueId Rewriter::widened(ValueId half) {
   const Tensor* tensor = constant(half);
   // What is small may be a parameter, which rules read; what is large stays small in the program.
   const bool is_small = tensor != nullptr && element_count(tensor->shape()) <= max_widened_elements;
-  if (tensor == nullptr || (!is_small && numbers_ != Numbers::prepared))
-    return emit(CoreOp::cast, {half}, DType::f32, sizes(half));
+  if (tensor == nullptr || (!is_small && numbers_ != Numbers::prepared)) return converted(half, DType::f32);
   Tensor wide(DType::f32, tensor->shape());
   std::ranges::transform(tensor->as<uint16_t>(), wide.as<float>().begin(),
                          [&](uint16_t bits) { return read_half_float(tensor->dtype(), bits); });
