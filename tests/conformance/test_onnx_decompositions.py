@@ -44,10 +44,10 @@ OPERATORS = {
     *("NegativeLogLikelihoodLoss", "RotaryEmbedding", "SoftmaxCrossEntropyLoss", "SwiGLU"),
 }
 REFUSED = {
-    "test_ai_onnx_ml_label_encoder_string_int": "no numbers",
-    "test_ai_onnx_ml_label_encoder_string_int_no_default": "no numbers",
+    "test_ai_onnx_ml_label_encoder_string_int": "not numbers",
+    "test_ai_onnx_ml_label_encoder_string_int_no_default": "not numbers",
     "test_ai_onnx_ml_label_encoder_tensor_mapping": "of string to int16",
-    "test_ai_onnx_ml_label_encoder_tensor_value_only_mapping": "no numbers",
+    "test_ai_onnx_ml_label_encoder_tensor_value_only_mapping": "not numbers",
     "test_causal_conv_with_state_kernel_size_one": "a state of no elements",
     "test_flexattention_causal_mask": "with a subgraph",
     "test_flexattention_prob_mod": "with a subgraph",
