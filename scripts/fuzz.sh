@@ -23,6 +23,9 @@ if [ ! -f $folder/seeds ]; then
   done
   build/venv/bin/python tests/fuzz/make_onnx_seeds.py $folder/corpus/fuzz_onnx
   $bin/print_seeds $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_onnx/*.onnx
+  mkdir -p build/programs
+  [ ! -x build/bin/intarsia ] || build/bin/intarsia compile $folder/corpus/fuzz_onnx/test_conv_with_strides_padding.onnx -o build/programs/several_cpus.so \
+    --cpu x86-64-v2,x86-64-v3 --fallback none --tune off >>build/fuzz.log
   programs=$(find build/programs examples -name '*.so' -size -4096k 2>/dev/null || true)
   [ -z "$programs" ] || python3 tests/fuzz/make_seeds.py $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $programs
   touch $folder/seeds

@@ -109,11 +109,6 @@ class HalideTarget : public Target {
 
  private:
   static Support supports_types(const Graph& canonical, const TargetDevice& device) {
-    const auto half = std::ranges::find_if(
-        canonical.values, [](const Value& value) { return is_half_float(value.type.dtype); });
-    if (kernel_device(device) != KernelDevice::cpu && half != canonical.values.end())
-      return Support::refused(
-          fmt::format("{}, which kernels for '{}' do not read", dtype_name(half->type.dtype), device.name));
     const auto called = std::ranges::find_if(canonical.nodes, [](const Node& node) {
       return form_of(node) == Form::routine || form_of(node) == Form::scatter;
     });

@@ -8,6 +8,9 @@ src/program/ join_programs.cc variants.cc
 src/report/ explain_text.cc report.cc
 """
 
+import subprocess
+import sys
+
 import intarsia
 import numpy as np
 import pytest
@@ -94,6 +97,26 @@ def test_bytes_in_memory_and_python(model, tmp_path):
         intarsia.compile(model, cpu=cpu, fallback="none", threads=1, tune="off").save(tmp_path / f"{cpu}.so")
         sizes[cpu] = (tmp_path / f"{cpu}.so").stat().st_size
     assert program.stat().st_size <= sum(sizes.values()) + 4096
+
+
+def test_in_pipelines_and_tensorflow(model, tmp_path):
+    program, alone = tmp_path / "net.so", tmp_path / "alone.so"
+    call("compile", model, "-o", program, "--cpu", f"x86-64-v2,{FOREIGN},x86-64-v3", *ALONE)
+    call("compile", model, "-o", alone, "--cpu", "x86-64-v3", *ALONE)
+    want = run(alone)
+    x = np.random.default_rng(2).normal(size=(1, 8, 12, 12)).astype(np.float32)
+    with intarsia.PipelineBuilder().add("net", intarsia.load(program)).start() as pipeline:
+        for frame in pipeline.run_all([{"x": x}, {"x": x}], progress=False):
+            assert np.allclose(frame.outputs["y"], want, rtol=1e-3, atol=1e-4)
+    in_tensorflow = """
+import sys, numpy, intarsia.tensorflow
+made = intarsia.tensorflow.call(sys.argv[1], "main", [numpy.load(sys.argv[2])])
+numpy.save(sys.argv[3], made)
+"""
+    np.save(tmp_path / "x.npy", x)
+    files = (program, tmp_path / "x.npy", tmp_path / "y.npy")
+    subprocess.run([sys.executable, "-c", in_tensorflow, *files], check=True, timeout=120)
+    assert np.allclose(np.load(files[2]), want, rtol=1e-3, atol=1e-4)
 
 
 def test_precisions(model, tmp_path):

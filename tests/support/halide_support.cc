@@ -88,13 +88,6 @@ halide::Emitter& test_emitter() {
   return emitter;
 }
 
-Tensor narrowed(const Tensor& wide, DType dtype) {
-  Tensor half(dtype, wide.shape());
-  std::ranges::transform(wide.as<float>(), half.as<uint16_t>().begin(),
-                         [&](float number) { return halide::round_half_float(dtype, number); });
-  return half;
-}
-
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   Tensor tensor(dtype, shape);
   std::uniform_real_distribution<double> real(-2, 2);
@@ -108,7 +101,7 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
       break;
     case DType::f16:
     case DType::bf16:
-      return narrowed(random_tensor(DType::f32, shape, seed), dtype);
+      return halide::narrowed(random_tensor(DType::f32, shape, seed), dtype);
     case DType::i64:
       fill<int64_t>(tensor, seed, number);
       break;
@@ -171,7 +164,7 @@ Result<Graph> make_graph(std::string_view text) {
     if (is_half) value.constant = widened(value.constant->view());
     for (float& element : value.constant->as<float>())
       element = is_scale ? 0.01f + std::abs(element) / 200 : element / 16;
-    if (is_half) value.constant = narrowed(*value.constant, value.type.dtype);
+    if (is_half) value.constant = halide::narrowed(*value.constant, value.type.dtype);
   }
   graph.inputs = inputs;
   TRY(infer_shapes(graph, {}));

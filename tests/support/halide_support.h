@@ -24,9 +24,6 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 /// Returns random tensors for the inputs of a graph, whose sizes are numbers.
 std::vector<Tensor> random_inputs(const Graph& graph);
 
-/// Rounds the numbers of an f32 tensor to f16 or bf16.
-Tensor narrowed(const Tensor& wide, DType dtype);
-
 /// Returns a tuner that chooses variants at random, by fake times.
 Tuner random_tuner(CostTable& costs, uint32_t seed);
 

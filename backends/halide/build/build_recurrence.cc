@@ -59,7 +59,8 @@ class RecurrenceBuilder {
   Func sums(const char* name, size_t weights, Start start, From from) const {
     Func sums(name);
     sums(lane_, gate_, block_, n_) = start(gate_);
-    sums(lane_, gate_, block_, n_) += element(weights, {block_, k_, gate_, lane_}) * from(gate_, k_);
+    const Expr weight = Halide::cast<float>(element(weights, {block_, k_, gate_, lane_}));
+    sums(lane_, gate_, block_, n_) += weight * from(gate_, k_);
     return sums;
   }
 

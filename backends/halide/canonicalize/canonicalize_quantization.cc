@@ -13,38 +13,58 @@
 namespace intarsia::halide {
 namespace {
 
-/// Checks scale and zero point, which are given for all numbers at once or for each index of an axis.
-Status check_quantization(const Rewriter& r, ValueId scale, ValueId zero, const SymbolicShape& sizes) {
-  if (r.attributes().get_int("block_size", 0) != 0)
-    return fail("{} with blocks is not supported", r.node().op);
+int64_t axis_of(const Rewriter& r, int64_t rank) {
+  const int64_t axis = r.attributes().get_int("axis", 1);
+  return axis < 0 ? axis + rank : axis;
+}
+
+/// Shapes in which scales and zero points broadcast to the values that they are for.
+struct QuantizationShapes {
+  SymbolicShape values, scales;
+};
+
+/// Returns the shapes for scales of blocks along an axis: the blocks become an axis of the values.
+Result<QuantizationShapes> shapes_of_blocks(const Rewriter& r, ValueId scale, const SymbolicShape& sizes,
+                                            int64_t block) {
+  const auto axis =
+      static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(sizes.size()))));
+  if (block < 0 || !sizes[axis].is_number() || sizes[axis].number() % block != 0)
+    return fail("{} in blocks of {}, which do not divide an axis of {}, is not supported", r.node().op, block,
+                sizes[axis].print());
+  const int64_t blocks = sizes[axis].number() / block;
+  SymbolicShape wanted = sizes;
+  wanted[axis] = blocks;
+  if (r.sizes(scale) != wanted)
+    return fail("{} of {} in blocks of {} with scales {}", r.node().op, print_shape(sizes), block,
+                print_shape(r.sizes(scale)));
+  QuantizationShapes shapes{sizes, wanted};
+  shapes.values[axis] = block;
+  shapes.values.insert(shapes.values.begin() + static_cast<ptrdiff_t>(axis), blocks);
+  shapes.scales.insert(shapes.scales.begin() + static_cast<ptrdiff_t>(axis) + 1, 1);
+  return shapes;
+}
+
+/// Checks scale and zero point, which are for all numbers at once, for each index of an axis, or for each
+/// block along one.
+Result<QuantizationShapes> quantization_shapes(const Rewriter& r, ValueId scale, ValueId zero,
+                                               const SymbolicShape& sizes) {
   if (compute_dtype(r.dtype(scale)) != DType::f32)
     return fail("{} with a scale of {} is not supported", r.node().op, dtype_name(r.dtype(scale)));
-  if (r.rank(scale) > 1) return fail("{} with a scale of rank {}", r.node().op, r.rank(scale));
-  if (zero != no_value && r.sizes(zero) != r.sizes(scale) &&
-      product_of_dims(r.sizes(zero), 0, r.sizes(zero).size()) !=
-          product_of_dims(r.sizes(scale), 0, r.sizes(scale).size()))
+  const auto elements = [&](ValueId value) { return product_of_dims(r.sizes(value), 0, r.sizes(value).size()); };
+  if (zero != no_value && r.sizes(zero) != r.sizes(scale) && elements(zero) != elements(scale))
     return fail("{} with scales {}, zero points {}", r.node().op, print_shape(r.sizes(scale)),
                 print_shape(r.sizes(zero)));
-  if (r.rank(scale) == 0 || r.sizes(scale)[0] == 1) return {};
+  if (const int64_t block = r.attributes().get_int("block_size", 0); block != 0)
+    return shapes_of_blocks(r, scale, sizes, block);
+  if (r.rank(scale) > 1) return fail("{} with a scale of rank {}", r.node().op, r.rank(scale));
+  if (r.rank(scale) == 0 || r.sizes(scale)[0] == 1) return QuantizationShapes{sizes, {}};
   const auto axis =
       static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(sizes.size()))));
   if (sizes[axis] != r.sizes(scale)[0])
     return fail("{} of {} with scales {}", r.node().op, print_shape(sizes), print_shape(r.sizes(scale)));
-  return {};
-}
-
-/// Returns a scale or zero point in the shape in which it broadcasts to values of this rank.
-ValueId along_axis(Rewriter& r, ValueId value, int64_t rank, int64_t axis) {
-  if (r.rank(value) == 0) return value;
-  SymbolicShape sizes = r.sizes(value);
-  if (sizes[0] == 1) sizes.clear();
-  if (!sizes.empty()) sizes.resize(static_cast<size_t>(rank - axis), 1);
-  return r.reshape(value, sizes);
-}
-
-int64_t axis_of(const Rewriter& r, int64_t rank) {
-  const int64_t axis = r.attributes().get_int("axis", 1);
-  return axis < 0 ? axis + rank : axis;
+  SymbolicShape scales(sizes.size() - axis, 1);
+  scales[0] = sizes[axis];
+  return QuantizationShapes{sizes, scales};
 }
 
 /// Leaves numbers of one scale to their readers; others, and those of 16 and 32 bits, are computed here.
@@ -58,26 +78,26 @@ Status dequantize_linear(Rewriter& r) {
   if (given != no_value && r.dtype(given) != dtype)
     return fail("DequantizeLinear of {} with a zero point of {}", dtype_name(dtype),
                 dtype_name(r.dtype(given)));
-  TRY(check_quantization(r, scale, given, r.sizes(x)));
+  const QuantizationShapes shapes = TRY(quantization_shapes(r, scale, given, r.sizes(x)));
   if (compute_dtype(r.stored_out_dtype()) != DType::f32)
     return fail("DequantizeLinear to {} is not supported", dtype_name(r.stored_out_dtype()));
-  const int64_t rank = r.rank(x);
   const bool is_f32 = r.dtype(scale) == DType::f32 && r.stored_out_dtype() == DType::f32;
   const bool is_known =
       is_f32 && r.constant(scale) != nullptr && (given == no_value || r.constant(given) != nullptr);
-  if (is_8_bits(dtype) && is_known) {
+  if (is_8_bits(dtype) && is_known && r.attributes().get_int("block_size", 0) == 0) {
     const Shape shape = r.constant(scale)->shape();
     Tensor zeros(dtype, shape);
     std::memset(zeros.data(), 0, zeros.bytes());
     if (given != no_value) std::memcpy(zeros.data(), r.constant(given)->data(), zeros.bytes());
     const ValueId zero = r.add_constant(with_other_sign(zeros, DType::u8));
-    r.set_quantized(0, {r.unsigned_in(0), scale, zero, axis_of(r, rank)});
+    r.set_quantized(0, {r.unsigned_in(0), scale, zero, axis_of(r, r.rank(x))});
     return {};
   }
-  const int64_t axis = axis_of(r, rank);
-  const ValueId zero = given == no_value ? r.add_scalar(0, dtype) : along_axis(r, given, rank, axis);
-  const ValueId along = along_axis(r, r.converted(scale, DType::f32), rank, axis);
-  r.set_output(0, r.emit(CoreOp::dequantize, {x, along, zero}, DType::f32, r.out_sizes()));
+  const ValueId zero = given == no_value ? r.add_scalar(0, dtype) : r.reshape(given, shapes.scales);
+  const ValueId scales = r.reshape(r.converted(scale, DType::f32), shapes.scales);
+  const ValueId numbers =
+      r.emit(CoreOp::dequantize, {r.reshape(x, shapes.values), scales, zero}, DType::f32, shapes.values);
+  r.set_output(0, r.reshape(numbers, r.out_sizes()));
   return {};
 }
 
@@ -113,16 +133,17 @@ Status quantize_linear(Rewriter& r) {
   if (!is_8_bits(dtype) && dtype != DType::i16 && dtype != DType::u16)
     return fail("QuantizeLinear to {} is not supported", dtype_name(dtype));
   const ValueId given = r.has_input(2) ? r.stored_in(2) : r.add_scalar(0, dtype);
-  TRY(check_quantization(r, scale, r.has_input(2) ? given : no_value, r.sizes(x)));
-  const int64_t rank = r.rank(x), axis = axis_of(r, rank);
-  const ValueId along = along_axis(r, scale, rank, axis), zero = along_axis(r, given, rank, axis);
+  const QuantizationShapes shapes =
+      TRY(quantization_shapes(r, scale, r.has_input(2) ? given : no_value, r.sizes(x)));
+  const ValueId zero = r.has_input(2) ? r.reshape(given, shapes.scales) : given;
   if (dtype == DType::i8 && r.constant(zero) == nullptr)
     return fail("QuantizeLinear to i8 with a zero point not known at compile time is not supported");
-  const Quotient of = quotient(r, x, along);
+  const Quotient of = quotient(r, r.reshape(x, shapes.values), r.reshape(scale, shapes.scales));
   if (is_8_bits(dtype))
-    r.set_unsigned(0, quantize(r, of.x, of.scale, zero));
+    r.set_unsigned(0, r.reshape(quantize(r, of.x, of.scale, zero), r.out_sizes()));
   else
-    r.set_output(0, r.emit(CoreOp::quantize, {of.x, of.scale, zero}, dtype, r.out_sizes()));
+    r.set_output(0, r.reshape(r.emit(CoreOp::quantize, {of.x, of.scale, zero}, dtype, shapes.values),
+                              r.out_sizes()));
   return {};
 }
 

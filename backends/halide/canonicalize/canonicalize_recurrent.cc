@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
 #include "backends/halide/canonicalize/recurrent_weights.h"
+#include "backends/halide/core/half_floats.h"
 
 namespace intarsia::halide {
 namespace {
@@ -133,12 +135,22 @@ class Recurrent {
     return d == 1 || r_.attributes().get_string("direction", "forward") == "reverse";
   }
 
+  /// Adds weights in the floats of 16 bits that the model has them in, if it does and all are finite.
+  ValueId weights_of(const Tensor& weights, size_t input) {
+    const DType dtype = r_.dtype(r_.stored_in(input));
+    const auto is_finite = [](float weight) { return std::isfinite(weight); };
+    const bool fits = is_half_float(dtype) && std::ranges::all_of(weights.as<float>(), is_finite);
+    return r_.add_constant(fits ? narrowed(weights, dtype) : weights);
+  }
+
   /// Returns the products of the input by its weights, [steps, batch, columns of all directions].
   ValueId input_products() {
     const RecurrentLayer& l = layer_;
     const int64_t columns = l.directions * l.columns();
-    const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
-    const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(r_, in_w)));
+    const ValueId weights = weights_of(arrange_input_weights(l, numbers(r_, in_w)), in_w);
+    const bool has_halves = r_.dtype(weights) == r_.dtype(r_.stored_in(in_x));
+    const ValueId rows =
+        r_.reshape(has_halves ? r_.stored_in(in_x) : r_.in(in_x), {l.steps * l.batch, l.depth});
     ValueId x = r_.emit(CoreOp::matmul, {rows, weights}, DType::f32,
                         SymbolicShape{l.steps * l.batch, columns}, MatMulAttributes{});
     if (r_.has_input(in_bias))
@@ -153,7 +165,7 @@ class Recurrent {
       x = slice(r_, x, {0, 0, d * l.columns()}, {1, 1, 1}, {l.steps, l.batch, l.columns()});
     const int64_t together = l.gates_together();
     auto weights = [&](int64_t first, int64_t count) {
-      return r_.add_constant(arrange_recurrent_weights(l, numbers(r_, in_r), d, first, count));
+      return weights_of(arrange_recurrent_weights(l, numbers(r_, in_r), d, first, count), in_r);
     };
     before_.push_back(state_before(d));
     std::vector<ValueId> inputs{x, before_.back(), weights(0, together)};

@@ -204,13 +204,13 @@ class FewBits {
 Result<bool> dequantize_few_bits(Rewriter& r) {
   const ValueId x = r.stored_in(0), scale = r.stored_in(1), zero = r.has_input(2) ? r.stored_in(2) : no_value;
   const int64_t block = r.attributes().get_int("block_size", 0);
+  const bool are_constants = r.constant(x) != nullptr && r.constant(scale) != nullptr &&
+                             (zero == no_value || r.constant(zero) != nullptr);
   const bool is_4_bits = is_of_4_bits(r.dtype(x));
-  const bool is_constant_with_halves = r.constant(x) != nullptr && is_half_float(r.dtype(scale));
-  const bool has_few_bits = is_4_bits || (is_8_bits(r.dtype(x)) && (block != 0 || is_constant_with_halves));
-  if (!has_few_bits) return false;
-  if (r.constant(x) == nullptr || r.constant(scale) == nullptr ||
-      (zero != no_value && r.constant(zero) == nullptr))
+  if (is_4_bits && !are_constants)
     return fail("DequantizeLinear of {} that is not a constant is not supported", dtype_name(r.dtype(x)));
+  const bool has_scales_of_few = block != 0 || is_half_float(r.dtype(scale));
+  if (!is_4_bits && (!is_8_bits(r.dtype(x)) || !are_constants || !has_scales_of_few)) return false;
   if (r.stored_out_dtype() != r.dtype(scale))
     return fail("DequantizeLinear to {} is not supported", dtype_name(r.stored_out_dtype()));
   const QuantizedTensor tensor{*r.constant(x), *r.constant(scale),

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "base/tensor_view.h"
 
 namespace intarsia::halide {
 
@@ -28,5 +29,8 @@ inline uint16_t round_half_float(DType dtype, float number) {
   const auto bits = std::bit_cast<uint32_t>(number);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+/// Rounds a tensor of f32 to a float of 16 bits.
+Tensor narrowed(const Tensor& wide, DType dtype);
 
 }  // namespace intarsia::halide

@@ -11,13 +11,6 @@
 namespace intarsia::halide {
 namespace {
 
-Tensor round_weights(const Tensor& weights) {
-  Tensor rounded(DType::bf16, weights.shape());
-  std::ranges::transform(weights.as<float>(), rounded.as<uint16_t>().begin(),
-                         [](float number) { return round_half_float(DType::bf16, number); });
-  return rounded;
-}
-
 class FactorRounder {
  public:
   explicit FactorRounder(Graph& graph) : graph_(graph), readers_(find_readers(graph)) {
@@ -159,7 +152,7 @@ class FactorRounder {
     const auto [at, is_new] = weights_.try_emplace(weights, no_value);
     if (is_new) {
       const Value& from = graph_.value(weights);
-      at->second = graph_.add_constant(from.name + "_bf16", round_weights(*from.constant));
+      at->second = graph_.add_constant(from.name + "_bf16", narrowed(*from.constant, DType::bf16));
     }
     return at->second;
   }

@@ -254,14 +254,34 @@ TEST(FewBitsOfOtherReaders, FactorsHaveAnyForm) {
   }
 }
 
+/// Checks scales for blocks of computed numbers, which no constant holds.
+TEST(FewBitsOfOtherReaders, ComputedIntegersHaveBlocks) {
+  for (const char* zero : {"", ", %w_zero"})
+    expect_as_reference(
+        fmt::format("input %x : f32[2,32,6]\ninput %w_scale : f32[2,4,6]\ninput %w_zero : u8[2,4,6]\n"
+                    "%q = QuantizeLinear(%x, %w_scale{0}) {{axis=1, block_size=8}}\n"
+                    "%y = DequantizeLinear(%q, %w_scale{0}) {{axis=-2, block_size=8}}\noutput %q\noutput %y\n",
+                    zero));
+  expect_as_reference("input %q : i16[5,12]\ninput %s : f32[5,3]\n"
+                      "%y = DequantizeLinear(%q, %s) {axis=1, block_size=4}\noutput %y\n");
+}
+
+/// Checks what has no kernel: computed integers of 4 bits, and blocks of which the last is not full.
 TEST(FewBitsOfOtherReaders, ComputedIntegersAreRefused) {
-  const auto graph = make_graph(
-      "graph \"g\" opsets {\"\": 21}\ninput %x : u8[32,6]\ninput %w_scale : f32[2,6]\n"
-      "%y = DequantizeLinear(%x, %w_scale) {axis=0, block_size=16}\noutput %y\n");
-  ASSERT_TRUE(graph) << graph.error().message;
-  const auto canonical = halide::canonicalize(*graph);
-  ASSERT_FALSE(canonical);
-  EXPECT_NE(canonical.error().message.find("that is not a constant"), std::string::npos);
+  const std::pair<const char*, const char*> cases[] = {
+      {"input %x : u4[32,6]\ninput %w_scale : f32[2,6]\n%y = DequantizeLinear(%x, %w_scale) {axis=0, "
+       "block_size=16}",
+       "that is not a constant"},
+      {"input %x : u8[30,6]\ninput %w_scale : f32[2,6]\n%y = DequantizeLinear(%x, %w_scale) {axis=0, "
+       "block_size=16}",
+       "blocks of 16, which do not divide an axis of 30"}};
+  for (const auto& [text, because] : cases) {
+    const auto graph = make_graph(fmt::format("graph \"g\" opsets {{\"\": 21}}\n{}\noutput %y\n", text));
+    ASSERT_TRUE(graph) << graph.error().message;
+    const auto canonical = halide::canonicalize(*graph);
+    ASSERT_FALSE(canonical);
+    EXPECT_NE(canonical.error().message.find(because), std::string::npos) << canonical.error().message;
+  }
 }
 
 }  // namespace

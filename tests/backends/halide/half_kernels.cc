@@ -3,7 +3,7 @@
 // operator of the model gives.
 //
 // Covers: backends/halide/abi/ element_types.h
-// backends/halide/build/ amx_products.cc convert.cc
+// backends/halide/build/ amx_products.cc convert.cc half_floats_as_bits.cc
 // backends/halide/canonicalize/ canonicalize_quantization.cc rewriter.cc
 // backends/halide/core/ half_floats.h
 // backends/halide/memory/ pack_weights.cc
@@ -18,6 +18,7 @@
 #include "base/cpu_level.h"
 #include "passes/infer_shapes.h"
 #include "tests/backends/halide/cases.h"
+#include "tests/backends/halide/device_runners.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/rounds.h"
 #include "tests/support/test_team.h"
@@ -34,36 +35,51 @@ Result<Graph> with_dtype(Graph graph, DType dtype) {
     Value& value = graph.values[v];
     if (value.type.dtype != DType::f32 || scales.contains(ValueId(v))) continue;
     value.type.dtype = dtype;
-    if (value.constant) value.constant = narrowed(*value.constant, dtype);
+    if (value.constant) value.constant = halide::narrowed(*value.constant, dtype);
   }
   TRY(infer_shapes(graph, {}));
   return graph;
 }
 
+/// Case of f32 with another type, and what the reference kernels make of it.
+struct HalfCase {
+  DType dtype;
+  Graph graph;
+  std::vector<Tensor> inputs, want;
+
+  static Result<HalfCase> make(const Case& one, DType dtype) {
+    HalfCase made{dtype, TRY(make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + one.text)), {}, {}};
+    made.graph = TRY(with_dtype(std::move(made.graph), dtype));
+    made.inputs = random_inputs(made.graph);
+    made.want = TRY(run_reference(made.graph, made.inputs));
+    return made;
+  }
+
+  /// Compares outputs. A number of f32 in the middle of two may be rounded to either, and what follows from it
+  /// differs, too.
+  void expect_equal(const std::vector<Tensor>& got) const {
+    const double step = dtype == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_EQ(compare(got[i].view(), want[i].view(), 4 * step, 2 * step), "") << "output " << i;
+  }
+};
+
 class HalfKernels : public testing::TestWithParam<Case> {
  protected:
   void expect_as_reference(DType dtype) {
     SCOPED_TRACE(dtype_name(dtype));
-    const Result<Graph> wide =
-        make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + GetParam().text);
-    ASSERT_TRUE(wide) << wide.error().message;
-    const Result<Graph> graph = with_dtype(*wide, dtype);
-    ASSERT_TRUE(graph) << graph.error().message;
-    const std::vector<Tensor> inputs = random_inputs(*graph);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
+    const Result<HalfCase> made = HalfCase::make(GetParam(), dtype);
+    ASSERT_TRUE(made) << made.error().message;
     const int threads = 1 + form_of(GetParam().name);
     const char* level = threads == 1 ? "native" : "x86-64-v3";
-    const auto loaded = LoadedRegion::make(*graph, {threads, level, {}}, {});
+    const auto loaded = LoadedRegion::make(made->graph, {threads, level, {}}, {});
     ASSERT_TRUE(loaded) << loaded.error().message;
     TestTeam team(threads);
     for (const bool at_end : {true, false}) {
-      const auto got = (*loaded)->run_guarded(inputs, at_end, {}, &team);
+      const auto got = (*loaded)->run_guarded(made->inputs, at_end, {}, &team);
       ASSERT_TRUE(got) << got.error().message;
-      // A number of f32 in the middle of two may be rounded to either, and what follows from it differs, too.
-      const double step = dtype == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
-      for (size_t i = 0; i < want->size(); ++i)
-        EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 4 * step, 2 * step), "") << "output " << i;
+      made->expect_equal(*got);
     }
   }
 };
@@ -77,6 +93,30 @@ TEST_P(HalfKernels, AgreeWithReference) {
 INSTANTIATE_TEST_SUITE_P(Cases, HalfKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalfKernels, testing::ValuesIn(processor_cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class HalfKernelsOnDevices : public testing::TestWithParam<Case> {};
+
+/// Checks devices without types of 16 bits: their code holds bits.
+TEST_P(HalfKernelsOnDevices, AgreeWithReference) {
+  const std::vector<Runner> runners = find_runners(GetParam().name);
+  if (runners.empty()) GTEST_SKIP() << "no OpenCL and no CUDA device";
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const Result<HalfCase> made = HalfCase::make(GetParam(), dtype);
+    ASSERT_TRUE(made) << made.error().message;
+    for (const Runner& runner : runners) {
+      SCOPED_TRACE(describe(runner));
+      const auto loaded = LoadedRegion::make(made->graph, {1, "native", {}}, {}, runner.device, runner.kernels);
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      const auto got = (*loaded)->run_on_device(made->inputs);
+      ASSERT_TRUE(got) << got.error().message;
+      made->expect_equal(*got);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, HalfKernelsOnDevices, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 /// Checks that quotients are rounded to 16 bits before they are rounded to integers, which then are equal.

@@ -1,0 +1,101 @@
+#include "backends/halide/build/half_floats_as_bits.h"
+
+namespace intarsia::halide {
+namespace {
+
+using namespace Halide::Internal;
+using Halide::Expr;
+using Halide::Float;
+using Halide::reinterpret;
+using Halide::select;
+using Halide::Type;
+using Halide::UInt;
+
+bool is_half(Type type) { return (type.is_float() || type.is_bfloat()) && type.bits() == 16; }
+
+/// Returns the type in which a value is held.
+Type held(Type type) { return is_half(type) ? UInt(16, type.lanes()) : type; }
+
+Expr word(const Expr& like, uint32_t number) { return make_const(UInt(32, like.type().lanes()), number); }
+Expr real(const Expr& like, double number) { return make_const(Float(32, like.type().lanes()), number); }
+
+Expr cast_to(Type scalar, const Expr& x) { return Cast::make(scalar.with_lanes(x.type().lanes()), x); }
+Expr bits_of(const Expr& x) { return reinterpret(UInt(32, x.type().lanes()), x); }
+Expr from_bits(const Expr& bits) { return reinterpret(Float(32, bits.type().lanes()), bits); }
+
+/// Widens the bits of a finite f16. Those without an exponent are multiples of 2^-24.
+Expr widen_f16(const Expr& bits) {
+  const Expr all = cast_to(UInt(32), bits), size = all & word(bits, 0x7fff);
+  const Expr normal = from_bits((size << word(bits, 13)) + word(bits, 112 << 23));
+  const Expr small = cast_to(Float(32), size) * real(bits, 0x1p-24);
+  const Expr positive = select(size < word(bits, 0x400), small, normal);
+  return from_bits(bits_of(positive) | (all & word(bits, 0x8000)) << word(bits, 16));
+}
+
+/// Rounds a finite f32 below f16's infinity to the bits of the nearest f16, ties to even. Adding 0.5 to a number
+/// below 2^-14 rounds it to a multiple of 2^-24, which is in the sum's last bits.
+Expr round_to_f16(const Expr& x) {
+  const Expr all = bits_of(x), size = all & word(x, 0x7fffffff);
+  const Expr is_odd = (size >> word(x, 13)) & word(x, 1);
+  const Expr normal = (size + word(x, 0xfff) + is_odd - word(x, 112 << 23)) >> word(x, 13);
+  const Expr small = bits_of(from_bits(size) + real(x, 0.5)) - word(x, 0x3f000000);
+  const Expr sign = (all >> word(x, 16)) & word(x, 0x8000);
+  return cast_to(UInt(16), select(size < word(x, 0x38800000), small, normal) | sign);
+}
+
+class HalfFloatsAsBits : public IRMutator {
+  using IRMutator::visit;
+
+  Expr visit(const FloatImm* number) override {
+    if (!is_half(number->type)) return number;
+    const uint16_t bits = number->type.is_bfloat() ? Halide::bfloat16_t(number->value).to_bits()
+                                                   : Halide::float16_t(number->value).to_bits();
+    return make_const(UInt(16), bits);
+  }
+
+  Expr visit(const Cast* cast) override {
+    const Type from = cast->value.type(), to = cast->type;
+    const Expr value = mutate(cast->value);
+    if (from.is_bfloat()) return Halide::cast(to, from_bits(cast_to(UInt(32), value) << word(value, 16)));
+    if (is_half(from)) return Halide::cast(to, widen_f16(value));
+    return is_half(to) ? round_to_f16(value) : Cast::make(to, value);
+  }
+
+  Expr visit(const Reinterpret* cast) override {
+    return Reinterpret::make(held(cast->type), mutate(cast->value));
+  }
+
+  Expr visit(const Load* load) override {
+    return Load::make(held(load->type), load->name, mutate(load->index), load->image, load->param,
+                      mutate(load->predicate), load->alignment);
+  }
+
+  Expr visit(const Variable* variable) override {
+    return Variable::make(held(variable->type), variable->name, variable->image, variable->param,
+                          variable->reduction_domain);
+  }
+
+  Expr visit(const Call* call) override {
+    if (!is_half(call->type)) return IRMutator::visit(call);
+    std::vector<Expr> arguments;
+    for (const Expr& argument : call->args) arguments.push_back(mutate(argument));
+    return Call::make(held(call->type), call->name, arguments, call->call_type, call->func, call->value_index,
+                      call->image, call->param);
+  }
+
+  Stmt visit(const Allocate* allocation) override {
+    std::vector<Expr> extents;
+    for (const Expr& extent : allocation->extents) extents.push_back(mutate(extent));
+    return Allocate::make(allocation->name, held(allocation->type), allocation->memory_type, extents,
+                          mutate(allocation->condition), mutate(allocation->body), allocation->new_expr,
+                          allocation->free_function, allocation->padding);
+  }
+};
+
+}  // namespace
+
+void hold_half_floats_as_bits(Halide::Pipeline& pipeline) {
+  pipeline.add_custom_lowering_pass(new HalfFloatsAsBits);
+}
+
+}  // namespace intarsia::halide
