@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/convert.h"
 #include "backends/halide/build/run_tiles.h"
 #include "backends/halide/build/schedule_contraction.h"
 
@@ -152,7 +153,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   d.acc = Func("acc");
   d.acc(index) = Halide::Internal::make_zero(type);
   d.acc(index) +=
-      Halide::cast(type, b.operand(node.inputs[1]).at(weight_at)) * Halide::cast(type, d.stage.at(at));
+      convert(type, b.operand(node.inputs[1]).at(weight_at)) * convert(type, d.stage.at(at));
   d.out = Func("out");
   d.out(b.output_vars(d.vars)) =
       stored(b.result_at(to_exprs(d.vars), Halide::cast(sums, d.acc(to_exprs(index)))));

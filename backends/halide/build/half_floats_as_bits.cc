@@ -24,7 +24,7 @@ Expr bits_of(const Expr& x) { return reinterpret(UInt(32, x.type().lanes()), x);
 Expr from_bits(const Expr& bits) { return reinterpret(Float(32, bits.type().lanes()), bits); }
 
 /// Widens the bits of a finite f16. Those without an exponent are multiples of 2^-24.
-Expr widen_f16(const Expr& bits) {
+Expr number_of_f16(const Expr& bits) {
   const Expr all = cast_to(UInt(32), bits), size = all & word(bits, 0x7fff);
   const Expr normal = from_bits((size << word(bits, 13)) + word(bits, 112 << 23));
   const Expr small = cast_to(Float(32), size) * real(bits, 0x1p-24);
@@ -34,7 +34,7 @@ Expr widen_f16(const Expr& bits) {
 
 /// Rounds a finite f32 below f16's infinity to the bits of the nearest f16, ties to even. Adding 0.5 to a number
 /// below 2^-14 rounds it to a multiple of 2^-24, which is in the sum's last bits.
-Expr round_to_f16(const Expr& x) {
+Expr bits_as_f16(const Expr& x) {
   const Expr all = bits_of(x), size = all & word(x, 0x7fffffff);
   const Expr is_odd = (size >> word(x, 13)) & word(x, 1);
   const Expr normal = (size + word(x, 0xfff) + is_odd - word(x, 112 << 23)) >> word(x, 13);
@@ -43,8 +43,43 @@ Expr round_to_f16(const Expr& x) {
   return cast_to(UInt(16), select(size < word(x, 0x38800000), small, normal) | sign);
 }
 
+/// Rounds an f32 to the bits of a bf16, ties to even. A carry into the exponent is right, up to infinity.
+Expr bits_as_bf16(const Expr& x) {
+  const Expr all = bits_of(x), is_odd = (all >> word(x, 16)) & word(x, 1);
+  const Expr rounded = (all + word(x, 0x7fff) + is_odd) >> word(x, 16);
+  const Expr is_nan = (all & word(x, 0x7fffffff)) > word(x, 0x7f800000);
+  return cast_to(UInt(16), select(is_nan, word(x, 0x7fc0), rounded));
+}
+
+Expr bits_as(Type half, const Expr& x) { return half.is_bfloat() ? bits_as_bf16(x) : bits_as_f16(x); }
+
 class HalfFloatsAsBits : public IRMutator {
   using IRMutator::visit;
+
+  /// Returns the number that a float of 16 bits is.
+  Expr widened(const Expr& half) {
+    const Expr bits = mutate(half);
+    if (half.type().is_bfloat()) return from_bits(cast_to(UInt(32), bits) << word(bits, 16));
+    return number_of_f16(bits);
+  }
+
+  /// Computes what Halide makes of an operation on two numbers that were widened, and whose result is one of
+  /// them or a comparison.
+  template <typename Operation>
+  Expr choose(const Operation* operation) {
+    if (!is_half(operation->a.type())) return IRMutator::visit(operation);
+    const Expr chosen = Operation::make(widened(operation->a), widened(operation->b));
+    return is_half(operation->type) ? bits_as(operation->type, chosen) : chosen;
+  }
+
+  Expr visit(const Min* operation) override { return choose(operation); }
+  Expr visit(const Max* operation) override { return choose(operation); }
+  Expr visit(const EQ* operation) override { return choose(operation); }
+  Expr visit(const NE* operation) override { return choose(operation); }
+  Expr visit(const LT* operation) override { return choose(operation); }
+  Expr visit(const LE* operation) override { return choose(operation); }
+  Expr visit(const GT* operation) override { return choose(operation); }
+  Expr visit(const GE* operation) override { return choose(operation); }
 
   Expr visit(const FloatImm* number) override {
     if (!is_half(number->type)) return number;
@@ -54,11 +89,9 @@ class HalfFloatsAsBits : public IRMutator {
   }
 
   Expr visit(const Cast* cast) override {
-    const Type from = cast->value.type(), to = cast->type;
+    if (is_half(cast->value.type())) return Halide::cast(cast->type, widened(cast->value));
     const Expr value = mutate(cast->value);
-    if (from.is_bfloat()) return Halide::cast(to, from_bits(cast_to(UInt(32), value) << word(value, 16)));
-    if (is_half(from)) return Halide::cast(to, widen_f16(value));
-    return is_half(to) ? round_to_f16(value) : Cast::make(to, value);
+    return is_half(cast->type) ? bits_as(cast->type, value) : Cast::make(cast->type, value);
   }
 
   Expr visit(const Reinterpret* cast) override {
@@ -75,7 +108,11 @@ class HalfFloatsAsBits : public IRMutator {
                           variable->reduction_domain);
   }
 
+  /// Lowers what Halide makes of arithmetic on two numbers that were widened.
   Expr visit(const Call* call) override {
+    if (call->is_intrinsic({Call::widening_mul, Call::widening_add, Call::widening_sub}) &&
+        is_half(call->args[0].type()))
+      return mutate(lower_intrinsic(call));
     if (!is_half(call->type)) return IRMutator::visit(call);
     std::vector<Expr> arguments;
     for (const Expr& argument : call->args) arguments.push_back(mutate(argument));

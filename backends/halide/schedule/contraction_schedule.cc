@@ -70,7 +70,7 @@ std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vect
   return schedules;
 }
 
-/// Returns schedules; numbers of fewer bits than the sums are widened once, in a copy.
+/// Returns schedules; integers of fewer bits than the sums are widened once, in a copy.
 std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, bool widens,
                                                      const ContractionTile& tile, size_t most) {
   if (widens || !all_are(attributes_of<ConvAttributes>(conv).input_dilations, 1))
@@ -178,7 +178,7 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   if (has_integers(anchor)) prefer_panels(tiles);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
-    return depthwise_schedules(anchor, bytes_of(anchor.inputs[0]) < bytes_of(anchor.outputs[0]), tiles[0],
+    return depthwise_schedules(anchor, is_integer(body.value(anchor.inputs[0]).type.dtype) && bytes_of(anchor.inputs[0]) < bytes_of(anchor.outputs[0]), tiles[0],
                                space.max_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
   if (allows_amx(body, anchor, isa, space)) {

@@ -16,7 +16,8 @@ class FactorRounder {
   explicit FactorRounder(Graph& graph) : graph_(graph), readers_(find_readers(graph)) {
     rounds_.resize(graph.values.size(), false);
     for (const Node& node : graph.nodes) {
-      const ValueId value = multiplies_in_tiles(node) ? origin_of(node.inputs[0]) : second_product(node);
+      const ValueId value = multiplies_in_tiles(node) || is_depthwise(node) ? origin_of(node.inputs[0])
+                                                                            : second_product(node);
       if (value != no_value && may_round(value)) rounds_[index(value)] = true;
     }
   }
@@ -52,6 +53,12 @@ class FactorRounder {
     const std::optional<Tensor>& weights = graph_.value(node.inputs[1]).constant;
     return weights && weights->dtype() == DType::f32 &&
            (is_f32(node.inputs[0]) || rounded_.contains(node.inputs[0]));
+  }
+
+  /// Checks for a convolution of each channel alone, whose time is that of reading.
+  bool is_depthwise(const Node& node) const {
+    return multiplies_constants(node) && op_of(node) == CoreOp::conv &&
+           graph_.value(node.inputs[1]).type.shape->at(1) == 1 && attributes_of<ConvAttributes>(node).group > 1;
   }
 
   /// Checks for a product of f32 by constants whose sizes suit tile registers.
@@ -131,7 +138,7 @@ class FactorRounder {
       if (rounded == rounded_.end()) continue;
       input = is_product || is_mover ? rounded->second : convert(node.name, rounded->second, DType::f32);
     }
-    if (is_product && !is_f32(node.inputs[0])) node.inputs[1] = rounded_weights(node.inputs[1]);
+    if (is_product && !is_depthwise(node) && !is_f32(node.inputs[0])) node.inputs[1] = rounded_weights(node.inputs[1]);
     if (!is_mover || graph_.value(node.inputs[0]).type.dtype != DType::bf16) return;
     graph_.value(node.outputs[0]).type.dtype = DType::bf16;
     rounded_[node.outputs[0]] = node.outputs[0];

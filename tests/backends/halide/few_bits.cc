@@ -271,7 +271,7 @@ TEST(FewBitsOfOtherReaders, ComputedIntegersAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"input %x : u4[32,6]\ninput %w_scale : f32[2,6]\n%y = DequantizeLinear(%x, %w_scale) {axis=0, "
        "block_size=16}",
-       "that is not a constant"},
+       "DequantizeLinear on u4[32,6] is not supported"},
       {"input %x : u8[30,6]\ninput %w_scale : f32[2,6]\n%y = DequantizeLinear(%x, %w_scale) {axis=0, "
        "block_size=16}",
        "blocks of 16, which do not divide an axis of 30"}};
