@@ -152,8 +152,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   weight_at.push_back(d.vars[1]);
   d.acc = Func("acc");
   d.acc(index) = Halide::Internal::make_zero(type);
-  d.acc(index) +=
-      convert(type, b.operand(node.inputs[1]).at(weight_at)) * convert(type, d.stage.at(at));
+  d.acc(index) += convert(type, b.operand(node.inputs[1]).at(weight_at)) * convert(type, d.stage.at(at));
   d.out = Func("out");
   d.out(b.output_vars(d.vars)) =
       stored(b.result_at(to_exprs(d.vars), Halide::cast(sums, d.acc(to_exprs(index)))));

@@ -32,8 +32,8 @@ Expr number_of_f16(const Expr& bits) {
   return from_bits(bits_of(positive) | (all & word(bits, 0x8000)) << word(bits, 16));
 }
 
-/// Rounds a finite f32 below f16's infinity to the bits of the nearest f16, ties to even. Adding 0.5 to a number
-/// below 2^-14 rounds it to a multiple of 2^-24, which is in the sum's last bits.
+/// Rounds a finite f32 below f16's infinity to the bits of the nearest f16, ties to even. Adding 0.5 to a
+/// number below 2^-14 rounds it to a multiple of 2^-24, which is in the sum's last bits.
 Expr bits_as_f16(const Expr& x) {
   const Expr all = bits_of(x), size = all & word(x, 0x7fffffff);
   const Expr is_odd = (size >> word(x, 13)) & word(x, 1);

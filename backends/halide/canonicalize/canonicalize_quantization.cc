@@ -50,7 +50,9 @@ Result<QuantizationShapes> quantization_shapes(const Rewriter& r, ValueId scale,
                                                const SymbolicShape& sizes) {
   if (compute_dtype(r.dtype(scale)) != DType::f32)
     return fail("{} with a scale of {} is not supported", r.node().op, dtype_name(r.dtype(scale)));
-  const auto elements = [&](ValueId value) { return product_of_dims(r.sizes(value), 0, r.sizes(value).size()); };
+  const auto elements = [&](ValueId value) {
+    return product_of_dims(r.sizes(value), 0, r.sizes(value).size());
+  };
   if (zero != no_value && r.sizes(zero) != r.sizes(scale) && elements(zero) != elements(scale))
     return fail("{} with scales {}, zero points {}", r.node().op, print_shape(r.sizes(scale)),
                 print_shape(r.sizes(zero)));
@@ -142,8 +144,8 @@ Status quantize_linear(Rewriter& r) {
   if (is_8_bits(dtype))
     r.set_unsigned(0, r.reshape(quantize(r, of.x, of.scale, zero), r.out_sizes()));
   else
-    r.set_output(0, r.reshape(r.emit(CoreOp::quantize, {of.x, of.scale, zero}, dtype, shapes.values),
-                              r.out_sizes()));
+    r.set_output(
+        0, r.reshape(r.emit(CoreOp::quantize, {of.x, of.scale, zero}, dtype, shapes.values), r.out_sizes()));
   return {};
 }
 

@@ -178,7 +178,7 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   if (has_integers(anchor)) prefer_panels(tiles);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
-    return depthwise_schedules(anchor, is_integer(body.value(anchor.inputs[0]).type.dtype) && bytes_of(anchor.inputs[0]) < bytes_of(anchor.outputs[0]), tiles[0],
+    return depthwise_schedules(anchor, is_integer(body.value(anchor.inputs[0]).type.dtype), tiles[0],
                                space.max_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
   if (allows_amx(body, anchor, isa, space)) {

@@ -13,11 +13,11 @@ namespace {
 
 class FactorRounder {
  public:
-  explicit FactorRounder(Graph& graph) : graph_(graph), readers_(find_readers(graph)) {
+  FactorRounder(Graph& graph, const Isa& isa) : graph_(graph), isa_(isa), readers_(find_readers(graph)) {
     rounds_.resize(graph.values.size(), false);
     for (const Node& node : graph.nodes) {
-      const ValueId value = multiplies_in_tiles(node) || is_depthwise(node) ? origin_of(node.inputs[0])
-                                                                            : second_product(node);
+      const bool reads_half = multiplies_in_tiles(node) || (is_depthwise(node) && is_large(node.inputs[0]));
+      const ValueId value = reads_half ? origin_of(node.inputs[0]) : second_product(node);
       if (value != no_value && may_round(value)) rounds_[index(value)] = true;
     }
   }
@@ -55,10 +55,18 @@ class FactorRounder {
            (is_f32(node.inputs[0]) || rounded_.contains(node.inputs[0]));
   }
 
-  /// Checks for a convolution of each channel alone, whose time is that of reading.
+  /// Checks whether a value would leave the cache before it is read. One that stays is read in less time than
+  /// it takes to widen it for each tap.
+  bool is_large(ValueId value) const {
+    const std::optional<Shape> shape = static_shape(sizes_of(graph_, value));
+    return shape && 2 * element_count(*shape) * static_cast<int64_t>(sizeof(float)) > isa_.l2_bytes;
+  }
+
+  /// Checks for a convolution of each channel alone.
   bool is_depthwise(const Node& node) const {
     return multiplies_constants(node) && op_of(node) == CoreOp::conv &&
-           graph_.value(node.inputs[1]).type.shape->at(1) == 1 && attributes_of<ConvAttributes>(node).group > 1;
+           graph_.value(node.inputs[1]).type.shape->at(1) == 1 &&
+           attributes_of<ConvAttributes>(node).group > 1;
   }
 
   /// Checks for a product of f32 by constants whose sizes suit tile registers.
@@ -133,12 +141,14 @@ class FactorRounder {
   /// Makes a node read rounded values: products as they are, what moves numbers too, all others as f32.
   void read_rounded(Node& node) {
     const bool is_product = multiplies_constants(node), is_mover = moves(node);
+    const bool keeps_weights = is_depthwise(node);
     for (ValueId& input : node.inputs) {
       const auto rounded = rounded_.find(input);
       if (rounded == rounded_.end()) continue;
       input = is_product || is_mover ? rounded->second : convert(node.name, rounded->second, DType::f32);
     }
-    if (is_product && !is_depthwise(node) && !is_f32(node.inputs[0])) node.inputs[1] = rounded_weights(node.inputs[1]);
+    if (is_product && !is_depthwise(node) && !is_f32(node.inputs[0]))
+      node.inputs[1] = rounded_weights(node.inputs[1]);
     if (!is_mover || graph_.value(node.inputs[0]).type.dtype != DType::bf16) return;
     graph_.value(node.outputs[0]).type.dtype = DType::bf16;
     rounded_[node.outputs[0]] = node.outputs[0];
@@ -165,6 +175,7 @@ class FactorRounder {
   }
 
   Graph& graph_;
+  const Isa& isa_;
   const std::vector<std::vector<NodeId>> readers_;  // of the graph as it was
   std::vector<bool> rounds_;                        // whether a kernel rounds a value that it computes
   std::map<ValueId, ValueId> rounded_;              // values that are rounded, and as bf16
@@ -175,7 +186,7 @@ class FactorRounder {
 }  // namespace
 
 void round_factors(Graph& graph, const Isa& isa) {
-  if (isa.has_amx()) FactorRounder(graph).run();
+  if (isa.has_amx()) FactorRounder(graph, isa).run();
 }
 
 }  // namespace intarsia::halide

@@ -257,13 +257,14 @@ TEST(FewBitsOfOtherReaders, FactorsHaveAnyForm) {
 /// Checks scales for blocks of computed numbers, which no constant holds.
 TEST(FewBitsOfOtherReaders, ComputedIntegersHaveBlocks) {
   for (const char* zero : {"", ", %w_zero"})
-    expect_as_reference(
-        fmt::format("input %x : f32[2,32,6]\ninput %w_scale : f32[2,4,6]\ninput %w_zero : u8[2,4,6]\n"
-                    "%q = QuantizeLinear(%x, %w_scale{0}) {{axis=1, block_size=8}}\n"
-                    "%y = DequantizeLinear(%q, %w_scale{0}) {{axis=-2, block_size=8}}\noutput %q\noutput %y\n",
-                    zero));
-  expect_as_reference("input %q : i16[5,12]\ninput %s : f32[5,3]\n"
-                      "%y = DequantizeLinear(%q, %s) {axis=1, block_size=4}\noutput %y\n");
+    expect_as_reference(fmt::format(
+        "input %x : f32[2,32,6]\ninput %w_scale : f32[2,4,6]\ninput %w_zero : u8[2,4,6]\n"
+        "%q = QuantizeLinear(%x, %w_scale{0}) {{axis=1, block_size=8}}\n"
+        "%y = DequantizeLinear(%q, %w_scale{0}) {{axis=-2, block_size=8}}\noutput %q\noutput %y\n",
+        zero));
+  expect_as_reference(
+      "input %q : i16[5,12]\ninput %s : f32[5,3]\n"
+      "%y = DequantizeLinear(%q, %s) {axis=1, block_size=4}\noutput %y\n");
 }
 
 /// Checks what has no kernel: computed integers of 4 bits, and blocks of which the last is not full.

@@ -48,15 +48,16 @@ struct HalfCase {
   std::vector<Tensor> inputs, want;
 
   static Result<HalfCase> make(const Case& one, DType dtype) {
-    HalfCase made{dtype, TRY(make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + one.text)), {}, {}};
+    HalfCase made{
+        dtype, TRY(make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + one.text)), {}, {}};
     made.graph = TRY(with_dtype(std::move(made.graph), dtype));
     made.inputs = random_inputs(made.graph);
     made.want = TRY(run_reference(made.graph, made.inputs));
     return made;
   }
 
-  /// Compares outputs. A number of f32 in the middle of two may be rounded to either, and what follows from it
-  /// differs, too.
+  /// Compares outputs. A number of f32 in the middle of two may be rounded to either, and what follows from
+  /// it differs, too.
   void expect_equal(const std::vector<Tensor>& got) const {
     const double step = dtype == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
     ASSERT_EQ(got.size(), want.size());
@@ -97,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalfKernels, testing::ValuesIn(processo
 
 /// Returns a case of every kind, since a driver takes seconds for some; with more rounds all.
 std::vector<Case> cases_on_devices() {
-  constexpr std::string_view few[] = {"Unary",         "Conv3x3", "ConvDepthwise", "MatMulDynamic",
-                                      "SoftmaxMiddle", "MaxPool", "LstmOneStep",   "PadModes",
+  constexpr std::string_view few[] = {"Unary",         "Conv3x3",           "ConvDepthwise", "MatMulDynamic",
+                                      "SoftmaxMiddle", "MaxPool",           "LstmOneStep",   "PadModes",
                                       "Gathers",       "LayerNormalization"};
   std::vector<Case> chosen(std::begin(cases), std::end(cases));
   if (rounds() == 1)
@@ -118,7 +119,8 @@ TEST_P(HalfKernelsOnDevices, AgreeWithReference) {
     ASSERT_TRUE(made) << made.error().message;
     for (const Runner& runner : runners) {
       SCOPED_TRACE(describe(runner));
-      const auto loaded = LoadedRegion::make(made->graph, {1, "native", {}}, {}, runner.device, runner.kernels);
+      const auto loaded =
+          LoadedRegion::make(made->graph, {1, "native", {}}, {}, runner.device, runner.kernels);
       ASSERT_TRUE(loaded) << loaded.error().message;
       const auto got = (*loaded)->run_on_device(made->inputs);
       ASSERT_TRUE(got) << got.error().message;
