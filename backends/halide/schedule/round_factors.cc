@@ -147,7 +147,7 @@ class FactorRounder {
       if (rounded == rounded_.end()) continue;
       input = is_product || is_mover ? rounded->second : convert(node.name, rounded->second, DType::f32);
     }
-    if (is_product && !is_depthwise(node) && !is_f32(node.inputs[0]))
+    if (is_product && !keeps_weights && !is_f32(node.inputs[0]))
       node.inputs[1] = rounded_weights(node.inputs[1]);
     if (!is_mover || graph_.value(node.inputs[0]).type.dtype != DType::bf16) return;
     graph_.value(node.outputs[0]).type.dtype = DType::bf16;
