@@ -11,7 +11,7 @@ namespace intarsia {
 namespace {
 
 /// Rounds in which types of carried values become more general until the body keeps them.
-constexpr int most_rounds = 8;
+constexpr int most_rounds = 4;
 
 /// Returns the type that both are of.
 ValueType generalize(const ValueType& one, const ValueType& other) {
@@ -34,6 +34,15 @@ Status check_plain(const Value& value) {
                         dtype_bits(type.dtype) % 8 == 0;
   if (is_plain) return {};
   return fail(ErrorKind::unsupported, "'{}' does not consist of numbers of whole bytes", value.name);
+}
+
+/// Checks that a value has one element, as far as its sizes are known.
+Status check_scalar(const Value& value, DType dtype) {
+  const ValueType& type = value.type;
+  const auto may_be_one = [](const Dim& size) { return !size.is_number() || size.number() == 1; };
+  if (type.dtype == dtype && type.shape && std::ranges::all_of(*type.shape, may_be_one)) return {};
+  return fail(ErrorKind::unsupported, "'{}' is {}; want one {}", value.name, print_type(type),
+              dtype_name(dtype));
 }
 
 /// Gives sizes of the inputs that depend on data names of their own, so that what follows from them is known.
@@ -89,19 +98,24 @@ class ControlFlowReader {
     return infer_types(body, evaluate_, infer_);
   }
 
-  ValueId find_captured(const Graph& body, ValueId input) const {
+  /// Finds the value of the graph that an input of a body is.
+  Result<ValueId> find_captured(const Graph& body, ValueId input) const {
     const std::string& name = body.value(input).name;
-    return *std::ranges::find(node_.captures, name, [&](ValueId id) { return graph_.value(id).name; });
+    const auto found =
+        std::ranges::find(node_.captures, name, [&](ValueId id) { return graph_.value(id).name; });
+    if (found == node_.captures.end()) return fail("its body has an input '{}' that nothing gives", name);
+    return *found;
   }
 
   Status read_branch() {
     if (node_.inputs.size() != 1) return fail("{} inputs; want a condition", node_.inputs.size());
+    TRY(check_scalar(graph_.value(node_.inputs[0]), DType::boolean));
     flow_.inputs = {node_.inputs[0]};
     for (const char* name : {"then_branch", "else_branch"}) {
       Graph body = TRY(import_attribute(name));
       if (body.outputs.size() != node_.outputs.size())
         return fail("'{}' has {} outputs, the node {}", name, body.outputs.size(), node_.outputs.size());
-      for (ValueId input : body.inputs) flow_.inputs.push_back(find_captured(body, input));
+      for (ValueId input : body.inputs) flow_.inputs.push_back(TRY(find_captured(body, input)));
       TRY(type(body));
       flow_.bodies.push_back(std::move(body));
     }
@@ -121,6 +135,8 @@ class ControlFlowReader {
     if (node_.inputs.size() < 2) return fail("{} inputs; want 2 or more", node_.inputs.size());
     flow_.has_trip_count = has_input(node_, 0);
     flow_.has_condition = has_input(node_, 1);
+    if (flow_.has_trip_count) TRY(check_scalar(graph_.value(node_.inputs[0]), DType::i64));
+    if (flow_.has_condition) TRY(check_scalar(graph_.value(node_.inputs[1]), DType::boolean));
     flow_.carried = static_cast<uint32_t>(node_.inputs.size() - 2);
     for (size_t i = 0; i < node_.inputs.size(); ++i)
       if (has_input(node_, i)) flow_.inputs.push_back(node_.inputs[i]);
@@ -129,9 +145,9 @@ class ControlFlowReader {
       TRY(begin_loop_body(body));
       return {};
     }));
-    const Graph& body = flow_.bodies[0];
-    const auto& goes_on = body.value(body.outputs[0]).constant;
-    flow_.checks_condition = !goes_on || goes_on->bytes() != 1 || goes_on->as<bool>()[0] == false;
+    const Value& goes_on = flow_.bodies[0].value(flow_.bodies[0].outputs[0]);
+    TRY(check_scalar(goes_on, DType::boolean));
+    flow_.checks_condition = !goes_on.constant || !goes_on.constant->as<bool>()[0];
     const bool ends = flow_.has_trip_count || flow_.checks_condition;
     if (!ends) return fail(ErrorKind::unsupported, "nothing ends the loop");
     if (!flow_.checks_condition) flow_.bodies[0].outputs.erase(flow_.bodies[0].outputs.begin());
@@ -158,7 +174,7 @@ class ControlFlowReader {
   Dim known_iterations() const {
     if (!flow_.has_trip_count || flow_.checks_condition || !begins()) return Dim::unknown();
     const auto& trips = graph_.value(node_.inputs[0]).constant;
-    if (!trips || trips->dtype() != DType::i64 || trips->bytes() != sizeof(int64_t)) return Dim::unknown();
+    if (!trips) return Dim::unknown();
     return Dim(std::max<int64_t>(trips->as<int64_t>()[0], 0));
   }
 
@@ -166,8 +182,7 @@ class ControlFlowReader {
   bool begins() const {
     if (!flow_.has_condition) return true;
     const auto& condition = graph_.value(node_.inputs[1]).constant;
-    return condition && condition->dtype() == DType::boolean && condition->bytes() == 1 &&
-           condition->as<bool>()[0];
+    return condition && condition->as<bool>()[0];
   }
 
   Status read_scan() {
@@ -185,16 +200,17 @@ class ControlFlowReader {
     flow_.scanned = static_cast<uint32_t>(scanned);
     flow_.carried = static_cast<uint32_t>(node_.inputs.size()) - flow_.scanned;
     flow_.inputs = node_.inputs;
-    for (ValueId input : flow_.inputs)
-      if (input == no_value) return fail("an input is omitted");
+    if (std::ranges::find(flow_.inputs, no_value) != flow_.inputs.end()) return fail("an input is omitted");
+    for (size_t i = flow_.carried; i < node_.inputs.size(); ++i)
+      if (const auto& shape = graph_.value(node_.inputs[i]).type.shape; !shape || shape->empty())
+        return fail(ErrorKind::unsupported, "'{}' has no known axis to scan",
+                    graph_.value(node_.inputs[i]).name);
     TRY(read_body([&](Graph& body) {
       const ValueId number = body.add_value(unused_name(body), {DType::i64, SymbolicShape{}, false, {}});
       body.inputs.insert(body.inputs.begin(), number);
       return Status();
     }));
-    const ValueType& first = graph_.value(flow_.inputs[flow_.carried]).type;
-    if (!first.shape || first.shape->empty()) return fail(ErrorKind::unsupported, "an input without an axis");
-    add_collected_outputs(0, first.shape->front());
+    add_collected_outputs(0, graph_.value(flow_.inputs[flow_.carried]).type.shape->front());
     return {};
   }
 
@@ -216,13 +232,8 @@ class ControlFlowReader {
         node_.outputs.size() < flow_.carried)
       return fail("its body has {} inputs and {} outputs, which do not fit the node", untyped.inputs.size(),
                   untyped.outputs.size());
-    for (size_t i = 1 + moving; i < untyped.inputs.size(); ++i) {
-      const bool is_captured = std::ranges::any_of(node_.captures, [&](ValueId id) {
-        return graph_.value(id).name == untyped.value(untyped.inputs[i]).name;
-      });
-      if (!is_captured) return fail("its body has more inputs than the node");
-      flow_.inputs.push_back(find_captured(untyped, untyped.inputs[i]));
-    }
+    for (size_t i = 1 + moving; i < untyped.inputs.size(); ++i)
+      flow_.inputs.push_back(TRY(find_captured(untyped, untyped.inputs[i])));
     const size_t first = flow_.inputs.size() + 1 - untyped.inputs.size();
     std::vector<ValueType> types;
     for (size_t i = 0; i < moving; ++i) types.push_back(passed_type(flow_.inputs[first + i], i));
