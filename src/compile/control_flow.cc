@@ -170,12 +170,14 @@ class ControlFlowReader {
     return {};
   }
 
-  /// Returns the number of iterations, if it is known.
+  /// Returns the number of iterations, if it is known or a size.
   Dim known_iterations() const {
     if (!flow_.has_trip_count || flow_.checks_condition || !begins()) return Dim::unknown();
-    const auto& trips = graph_.value(node_.inputs[0]).constant;
-    if (!trips) return Dim::unknown();
-    return Dim(std::max<int64_t>(trips->as<int64_t>()[0], 0));
+    const Value& trips = graph_.value(node_.inputs[0]);
+    if (trips.constant) return Dim(std::max<int64_t>(trips.constant->as<int64_t>()[0], 0));
+    const auto& sizes = trips.type.elements;
+    return sizes && sizes->size() == 1 && provably_nonnegative(sizes->front()) ? sizes->front()
+                                                                               : Dim::unknown();
   }
 
   /// Checks whether it is known that a loop's first condition holds.

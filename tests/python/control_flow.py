@@ -137,6 +137,26 @@ def test_a_loop_whose_trip_count_is_constant_has_outputs_of_known_size(tmp_path)
         compared.check(v0=floats(1, 6), x=floats(1, 6))
 
 
+def test_a_trip_count_that_is_an_open_size_tells_the_size_of_outputs(tmp_path):
+    step = [node("Add", ["v", "x"], ["v_out"]), node("Identity", ["c"], ["c_out"])]
+    loop = body(
+        "step",
+        step,
+        [("i", INT, []), ("c", BOOL, []), ("v", FLOAT, ["n", 3])],
+        [("c_out", BOOL, []), ("v_out", FLOAT, ["n", 3]), ("v", FLOAT, ["n", 3])],
+    )
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "zero"], ["rows"]),
+        node("Loop", ["rows", "", "x"], ["last", "all"], "again", body=loop),
+    ]
+    outputs = [("last", FLOAT, ["n", 3]), ("all", FLOAT, ["k", "n", 3])]
+    compared = Compared(tmp_path, nodes, [("x", FLOAT, ["n", 3])], outputs, [("zero", np.array(0, "int64"))])
+    assert [at["shape"] for at in compared.report["outputs"]] == [["n", 3], ["n", "n", 3]]
+    for n in (3, 1, 7, 0):
+        compared.check(x=floats(n, 3))
+
+
 def test_a_carried_value_that_grows(tmp_path):
     step = [node("Concat", ["v", "x"], ["v_out"], axis=0), node("Identity", ["c"], ["c_out"])]
     loop = body(
