@@ -7,6 +7,7 @@
 #include "backends/reference/evaluate.h"
 #include "backends/reference/target.h"
 #include "backends/tensorflow/saved_model.h"
+#include "compile/control_flow_target.h"
 #include "compile/translating_target.h"
 #include "plugin/loaded_plugins.h"
 #include "registry/open_targets.h"
@@ -53,6 +54,16 @@ Status add_plugins(const CompileRequest& request, CompileServices& services) {
   return {};
 }
 
+/// Adds the target of branches and loops, whose bodies our own backends compile, before frameworks.
+void add_control_flow(CompileServices& services) {
+  std::vector<const Target*> natives;
+  for (const auto& target : services.backends)
+    if (!target->info().needs_framework && !target->info().is_plugin) natives.push_back(target.get());
+  const auto first = std::ranges::find_if(services.backends,
+                                          [](const auto& target) { return target->info().needs_framework; });
+  services.backends.insert(first, make_control_flow_target(std::move(natives), services.evaluate));
+}
+
 bool is_wanted(const Entry& entry, const CompileRequest& request) {
   if (entry.kind != Kind::native && !request.allow_fallback) return false;
   if (!request.backends.empty())
@@ -84,6 +95,7 @@ Result<CompileServices> make_compile_services(const CompileRequest& request,
       absent.push_back(make_absent_target(entry.name, target.error().message, entry.kind != Kind::native));
     }
   }
+  add_control_flow(services);
   std::ranges::move(absent, std::back_inserter(services.backends));
   return services;
 }

@@ -26,6 +26,10 @@ if [ ! -f $folder/seeds ]; then
   mkdir -p build/programs
   [ ! -x build/bin/intarsia ] || build/bin/intarsia compile $folder/corpus/fuzz_onnx/test_conv_with_strides_padding.onnx -o build/programs/several_cpus.so \
     --cpu x86-64-v2,x86-64-v3 --fallback none --tune off >>build/fuzz.log
+  for model in test_if test_loop11 test_scan9_sum; do
+    [ ! -x build/bin/intarsia ] || build/bin/intarsia compile $folder/corpus/fuzz_onnx/$model.onnx -o build/programs/$model.so \
+      --fallback none --tune off >>build/fuzz.log
+  done
   programs=$(find build/programs examples -name '*.so' -size -4096k 2>/dev/null || true)
   [ -z "$programs" ] || python3 tests/fuzz/make_seeds.py $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $programs
   touch $folder/seeds

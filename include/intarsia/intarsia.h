@@ -373,7 +373,8 @@ typedef struct intarsia_trace_event {
   /* First source node of a region, output and operators of a kernel, or what a copy copies. Valid during the
    * call. */
   const char* name;
-  const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
+  const char* kind; /* "region", "copy" (between devices), "kernel" (within a region) or "bodies" (a branch or
+                     * loop, within which regions run) */
   const char* device; /* "cpu" */
   int64_t begin_ns;   /* time of a steady clock; of a kernel on an OpenCL device, as the device measured it */
   int64_t end_ns;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compile/assign_arenas.h"
+#include "compile/compile_bodies.h"
 #include "compile/size_table.h"
 #include "passes/index_limits.h"
 #include "plan/stages/stage_steps.h"
@@ -39,7 +40,7 @@ class FunctionBuilder {
     for (ValueId output : body_.outputs) add_output(output);
     if (body_.is_whole) mark_continued();
     list_predecessors();
-    return BuiltFunction{std::move(function_), std::move(constants_)};
+    return BuiltFunction{std::move(function_), std::move(constants_), std::move(flows_)};
   }
 
  private:
@@ -114,6 +115,10 @@ class FunctionBuilder {
   }
 
   void add_step(const Step& step) {
+    if (step.kind == Step::Kind::run && has_flows(step.region)) {
+      for (NodeId node : parts_.plan.partition.regions[step.region].nodes) add_flow(node, step.region);
+      return;
+    }
     auto entry = std::make_unique<fbs::StepT>();
     if (step.kind == Step::Kind::copy) {
       entry->kind = fbs::StepKind::copy;
@@ -129,6 +134,34 @@ class FunctionBuilder {
       for (ValueId input : boundary.inputs) entry->inputs.push_back(numbers_.at({input, memory}));
       for (ValueId output : boundary.outputs) entry->outputs.push_back(make({output, memory}, is_adopted));
     }
+    function_.steps.push_back(std::move(entry));
+  }
+
+  /// Checks whether steps of their own run the nodes of a region. Where memory is estimated, bodies are
+  /// unknown.
+  bool has_flows(uint32_t region) const {
+    return parts_.regions.flows.contains(parts_.plan.partition.regions[region].nodes.front());
+  }
+
+  /// Adds the step of a branch or a loop, without its bodies.
+  void add_flow(NodeId node, uint32_t region) {
+    const CompiledControlFlow& compiled = *parts_.regions.flows.at(node);
+    const ControlFlow& flow = compiled.flow;
+    auto entry = std::make_unique<fbs::StepT>();
+    entry->kind = flow.is_loop ? fbs::StepKind::loop : fbs::StepKind::branch;
+    entry->region = first_region_ + region;
+    entry->has_trip_count = flow.has_trip_count;
+    entry->has_condition = flow.has_condition;
+    entry->checks_condition = flow.checks_condition;
+    entry->carried = flow.carried;
+    entry->scanned = flow.scanned;
+    for (ValueId input : flow.inputs) {
+      const bool is_constant = graph_.value(input).constant.has_value();
+      entry->inputs.push_back(is_constant ? add_constant(input) : numbers_.at({input, host_memory}));
+    }
+    for (ValueId output : graph_.node(node).outputs)
+      entry->outputs.push_back(make({output, host_memory}, false));
+    flows_[entry->outputs[0]] = &compiled;
     function_.steps.push_back(std::move(entry));
   }
 
@@ -193,6 +226,7 @@ class FunctionBuilder {
   const uint32_t first_region_, first_constant_;
   fbs::FunctionT function_;
   std::vector<ValueId> constants_;
+  std::map<uint32_t, const CompiledControlFlow*> flows_;
   std::optional<SizeTable> sizes_;
   std::map<PlacedValue, uint32_t> numbers_;
   std::map<ValueId, bool> is_output_;

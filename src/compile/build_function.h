@@ -2,6 +2,8 @@
 // steps.
 #pragma once
 
+#include <map>
+
 #include "compile/compile_regions.h"
 #include "plan/chosen_stage.h"
 #include "plan/costs/region_costs.h"
@@ -33,8 +35,10 @@ struct FunctionParts {
 
 struct BuiltFunction {
   fbs::FunctionT function;
-  std::vector<ValueId> constants;  // outputs that are constants: constant i of the function is program
-                                   // constant `first_constant + i`
+  std::vector<ValueId> constants;  // constants that outputs are or steps read: constant i of the function is
+                                   // program constant `first_constant + i`
+  /// Branches and loops, by the number of their first output; their steps have no bodies yet.
+  std::map<uint32_t, const CompiledControlFlow*> flows = {};
 };
 
 /// Builds the function. `first_region` and `first_constant` are the program's numbers for its first region

@@ -22,6 +22,17 @@ std::string slot_names(const std::vector<DeviceSlot>& slots) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Adds the target whose nodes' subgraphs the chosen backends of ours compile, before frameworks.
+void add_runners_of_bodies(const CompileServices& services, std::vector<const Target*>& chosen) {
+  const auto first =
+      std::ranges::find_if(chosen, [](const Target* one) { return one->info().needs_framework; });
+  for (const auto& target : services.backends)
+    if (target->info().runs_bodies) {
+      chosen.insert(first, target.get());
+      return;
+    }
+}
+
 /// Returns the backends that may be used, in order.
 Result<std::vector<const Target*>> choose_backends(const CompileRequest& request,
                                                    const CompileServices& services) {
@@ -40,6 +51,7 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
     }
     chosen.push_back(at->get());
   }
+  if (!request.backends.empty()) add_runners_of_bodies(services, chosen);
   return chosen;
 }
 

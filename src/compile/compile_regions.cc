@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/files/cache_folder.h"
+#include "compile/compile_bodies.h"
 #include "plan/partition/boundary_layouts.h"
 
 namespace intarsia {
@@ -55,6 +56,10 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
 Result<CompiledRegion> RegionCompiler::make_region(const Partition& partition, size_t number) {
   const Region& region = partition.regions[number];
   const PlacementTarget& target = problem_.targets[region.target];
+  if (target.backend->info().runs_bodies) {
+    TRY(compile_flows(region));
+    return CompiledRegion();
+  }
   Graph part = extract_region(problem_.graph, partition, number);
   if (request_.strip_names) {
     for (Node& node : part.nodes) node.name.clear();
@@ -65,6 +70,15 @@ Result<CompiledRegion> RegionCompiler::make_region(const Partition& partition, s
   options_.tuner = tuning_.tuner_for(target.backend->name());
   set_step_printer(*target.backend, part);
   return with_kind(ErrorKind::unsupported, target.backend->compile(part, target.device, options_));
+}
+
+/// Compiles the bodies of the region's nodes.
+Status RegionCompiler::compile_flows(const Region& region) {
+  for (NodeId node : region.nodes) {
+    std::shared_ptr<const CompiledControlFlow>& flow = flows_[{region.target, node}];
+    if (flow == nullptr) flow = TRY(compile_bodies(problem_, node, region.target, request_, services_));
+  }
+  return {};
 }
 
 /// Sets the printer of backend steps, which names a region by its first node.
@@ -120,6 +134,9 @@ Result<CompiledRegions> RegionCompiler::compile_plan(const Plan& plan) {
       if (seen.insert(object).second) compiled.object_files.push_back(std::move(object));
     }
     one.object_files.clear();
+    for (NodeId node : regions[r].nodes)
+      if (const auto flow = flows_.find({regions[r].target, node}); flow != flows_.end())
+        compiled.flows[node] = flow->second;
     compiled.regions.push_back(std::move(one));
   }
   compiled.tuning = tuning_.report();

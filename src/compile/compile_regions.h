@@ -11,11 +11,15 @@
 
 namespace intarsia {
 
+struct CompiledControlFlow;
+
 struct CompiledRegions {
   std::vector<CompiledRegion> regions;
   std::vector<std::string> object_files;  // object files of all regions, each once
   TuningReport tuning;
   CodegenReport codegen;
+  /// Bodies of nodes on targets that run bodies, whose regions are empty.
+  std::map<NodeId, std::shared_ptr<const CompiledControlFlow>> flows = {};
 };
 
 /// Compiler of the regions of all plans of one problem; a region that several plans share is compiled once.
@@ -48,6 +52,7 @@ class RegionCompiler {
   static Key key_of(const Partition& partition, size_t number);
   Result<const CompiledRegion*> compile_region(const Partition& partition, size_t region);
   Result<CompiledRegions> compile_plan(const Plan& plan);
+  Status compile_flows(const Region& region);
   Result<CompiledRegion> make_region(const Partition& partition, size_t region);
   void set_step_printer(const Target& backend, const Graph& region);
 
@@ -61,6 +66,7 @@ class RegionCompiler {
   CodeCache code_cache_;
   CompileOptions options_;
   std::map<Key, CompiledRegion> compiled_;
+  std::map<std::pair<uint32_t, NodeId>, std::shared_ptr<const CompiledControlFlow>> flows_;  // by target
   std::set<Key> untried_;  // compiled regions that no framework has loaded yet, so it may still refuse them
 };
 

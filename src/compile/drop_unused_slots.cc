@@ -22,6 +22,8 @@ void move_to_spaces(fbs::FunctionT& function, const std::vector<uint32_t>& numbe
                     const std::vector<bool>& is_kept) {
   for (const auto& value : function.values) value->space = numbers[value->space];
   compact(function.arena_bytes, is_kept);
+  for (const auto& step : function.steps)
+    for (const auto& body : step->bodies) move_to_spaces(*body, numbers, is_kept);
   for (const auto& alternative : function.alternatives) move_to_spaces(*alternative, numbers, is_kept);
   for (const auto& one : function.specializations) move_to_spaces(*one, numbers, is_kept);
   for (const auto& stage : function.stages) move_to_spaces(*stage->function, numbers, is_kept);

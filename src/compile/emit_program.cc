@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/files/mapped_file.h"
 #include "compile/build_function.h"
+#include "compile/compile_bodies.h"
 #include "compile/drop_unused_slots.h"
 #include "compile/kernel_notes.h"
 #include "compile/link_objects.h"
@@ -73,13 +74,14 @@ class ProgramEmitter {
     describe_regions(parts, first_node);
     BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
     add_constants(parts, built);
-    TRY(add_stages(parts, first_region, built.function));
     for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
     objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
     describe_plugins(parts);
     built.function.measured_ns = static_cast<uint64_t>(parts.measured.value_or(0));
     built.function.notes = parts.notes;
     if (parts.range) built.function.ranges.push_back(describe_range(*parts.range));
+    TRY(add_bodies(built));
+    TRY(add_stages(parts, first_region, built.function));
     return std::make_unique<fbs::FunctionT>(std::move(built.function));
   }
 
@@ -122,11 +124,35 @@ class ProgramEmitter {
     for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
   }
 
+  /// Gives the steps of branches and loops their bodies, whose regions follow those of the function.
+  Status add_bodies(BuiltFunction& built) {
+    for (const auto& step : built.function.steps) {
+      if (!has_bodies(*step)) continue;
+      need(std::string(calls_feature));
+      for (const CompiledFunction& body : built.flows.at(step->outputs[0])->bodies)
+        step->bodies.push_back(TRY(add_body(body)));
+    }
+    return {};
+  }
+
+  /// Adds a body. One that several functions run has its regions once.
+  Result<std::unique_ptr<fbs::FunctionT>> add_body(const CompiledFunction& body) {
+    const FunctionParts parts{body.name, *body.problem, body.chosen.plan, body.regions, std::nullopt, {}};
+    const auto [known, is_new] =
+        first_regions_.try_emplace(&body, static_cast<uint32_t>(program.regions.size()));
+    if (is_new) return add(parts);
+    BuiltFunction built = TRY(build_function(parts, known->second, static_cast<uint32_t>(constants.size())));
+    add_constants(parts, built);
+    TRY(add_bodies(built));
+    return std::make_unique<fbs::FunctionT>(std::move(built.function));
+  }
+
   Status add_stages(const FunctionParts& parts, uint32_t first_region, fbs::FunctionT& function) {
     for (size_t i = 0; i < parts.stages.size(); ++i) {
       const ChosenStage& chosen = parts.stages[i];
       BuiltFunction built = TRY(build_stage(parts, i, first_region, static_cast<uint32_t>(constants.size())));
       add_constants(parts, built);
+      TRY(add_bodies(built));
       auto stage = std::make_unique<fbs::StageT>();
       stage->slot = chosen.slot;
       stage->executors = chosen.executors;
@@ -216,7 +242,16 @@ class ProgramEmitter {
   }
 
   std::set<std::string> requirements_;
+  std::map<const CompiledFunction*, uint32_t> first_regions_;  // of bodies
 };
+
+/// Adds the features of the CPU that the code of regions, and of their nodes' bodies, needs.
+void add_cpu_features(const CompiledRegions& regions, std::vector<std::string>& features) {
+  for (const CompiledRegion& region : regions.regions)
+    for (const std::string& feature : region.cpu_features) add_once(features, feature);
+  for (const auto& [node, flow] : regions.flows)
+    for (const CompiledFunction& body : flow->bodies) add_cpu_features(body.regions, features);
+}
 
 }  // namespace
 
@@ -242,9 +277,7 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
     program.arch = machine_arch();
     program.cpu = TRY(resolve_cpu(request.cpu)).level;
     program.cpu_features = features_of_cpu_level(program.cpu);
-    for (const FunctionParts& function : functions)
-      for (const CompiledRegion& region : function.regions.regions)
-        for (const std::string& feature : region.cpu_features) add_once(program.cpu_features, feature);
+    for (const FunctionParts& function : functions) add_cpu_features(function.regions, program.cpu_features);
   }
   return emitter.finish();
 }

@@ -19,13 +19,16 @@ namespace intarsia {
 namespace {
 
 /// Returns a function that asks the backends, in order, for the types of an operator that the op table lacks.
+/// What our own backends know of subgraphs counts more than what frameworks do.
 InferForeign infer_by(const std::vector<PlacementTarget>& targets) {
   return [&targets](Graph& graph, NodeId node) -> Status {
-    const Target* asked = nullptr;
-    for (const PlacementTarget& target : targets) {
-      if (target.backend == asked) continue;
-      asked = target.backend;
-      TRY(asked->infer_types(graph, node));
+    for (const bool runs_bodies : {false, true}) {
+      const Target* asked = nullptr;
+      for (const PlacementTarget& target : targets) {
+        if (target.backend == asked || target.backend->info().runs_bodies != runs_bodies) continue;
+        asked = target.backend;
+        TRY(asked->infer_types(graph, node));
+      }
     }
     return {};
   };

@@ -87,6 +87,13 @@ double compiling_takes(const PlanningProblem& problem, const Plan& plan) {
   return nodes;
 }
 
+/// Drops the times of regions inside bodies, which are part of those of the plan's own.
+void keep_times_of_plan(const Plan& plan, PlanTimes& times) {
+  const size_t regions = plan.partition.regions.size();
+  times.regions.resize(std::min(times.regions.size(), regions));
+  std::erase_if(times.kernels, [&](const KernelTime& kernel) { return kernel.region >= regions; });
+}
+
 /// Progress of compiling plans, one part each, and then comparing them. The number of measurements is unknown
 /// in advance, so each takes most of the progress that is left.
 class Measurement {
@@ -155,7 +162,9 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Pla
   auto next = timed.begin();
   for (size_t i = 0; i < plans.size(); ++i) {
     results.push_back(compiled[i] ? std::move(*next++) : tl::unexpected(compiled[i].error()));
-    if (results.back()) compiler.accept_loaded(*plans[i]);
+    if (!results.back()) continue;
+    compiler.accept_loaded(*plans[i]);
+    keep_times_of_plan(*plans[i], *results.back());
   }
   return results;
 }

@@ -98,13 +98,38 @@ Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts, const
   return bytes;
 }
 
+std::vector<uint64_t> arena_bytes(const fbs::ProgramT& program, const fbs::FunctionT& function,
+                                  const fbs::FunctionT& whole);
+
+/// Returns the bytes of a carried value's second piece of memory, if they are known.
+uint64_t second_bytes(const fbs::ValueT& carried) {
+  const bool is_fixed =
+      !carried.rank_unknown && std::ranges::all_of(carried.dims, [](int64_t size) { return size >= 0; });
+  if (!is_fixed) return 0;
+  return dtype_bytes(static_cast<DType>(carried.dtype), static_cast<size_t>(element_count(carried.dims)));
+}
+
+/// Adds the memory of the bodies of branches and loops, which is their own.
+void add_bodies(const fbs::ProgramT& program, const fbs::FunctionT& function, std::vector<uint64_t>& bytes) {
+  for (const auto& step : function.steps) {
+    for (const auto& body : step->bodies) {
+      const std::vector<uint64_t> inner = arena_bytes(program, *body, *body);
+      for (size_t space = 0; space < bytes.size(); ++space) bytes[space] += inner[space];
+    }
+    for (size_t i = 0; i < step->carried; ++i)
+      bytes[host_space] += second_bytes(*function.values[step->outputs[i]]);
+  }
+}
+
 /// Returns the bytes of a session's arenas, by space, with what depends on open sizes.
 std::vector<uint64_t> arena_bytes(const fbs::ProgramT& program, const fbs::FunctionT& function,
                                   const fbs::FunctionT& whole) {
-  return counted_arena_bytes(function, whole, [&](uint32_t number) {
+  std::vector<uint64_t> bytes = counted_arena_bytes(function, whole, [&](uint32_t number) {
     const fbs::RegionT& region = *program.regions[number];
     return RegionWorkspace{program.slots[region.slot]->space, region.open_workspace_bytes};
   });
+  add_bodies(program, function, bytes);
+  return bytes;
 }
 
 /// Memory that the functions of a program take, from its description.
@@ -116,11 +141,7 @@ class DescribedMemory {
   void add(const fbs::FunctionT& function) {
     for (const auto& value : function.values)
       if (value->storage == fbs::Storage::constant) add_constant(value->space, value->constant);
-    for (const auto& step : function.steps) {
-      if (step->kind != fbs::StepKind::run) continue;
-      const fbs::RegionT& region = *program_.regions[step->region];
-      for (uint32_t constant : region.constants) add_constant(program_.slots[region.slot]->space, constant);
-    }
+    add_regions(function);
     add_arenas(arena_bytes(program_, function, function));
     std::vector<uint64_t> stages(uses_.size(), 0);
     for (const auto& stage : function.stages) {
@@ -135,6 +156,16 @@ class DescribedMemory {
   std::vector<MemoryUse> take() { return std::move(uses_); }
 
  private:
+  /// Adds the constants of the regions that the function and its bodies run.
+  void add_regions(const fbs::FunctionT& function) {
+    for (const auto& step : function.steps) {
+      for (const auto& body : step->bodies) add_regions(*body);
+      if (step->kind != fbs::StepKind::run) continue;
+      const fbs::RegionT& region = *program_.regions[step->region];
+      for (uint32_t constant : region.constants) add_constant(program_.slots[region.slot]->space, constant);
+    }
+  }
+
   void add_arenas(const std::vector<uint64_t>& bytes) {
     for (size_t space = 0; space < uses_.size(); ++space)
       uses_[space].arena = std::max(uses_[space].arena, bytes[space]);

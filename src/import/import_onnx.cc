@@ -377,9 +377,62 @@ Result<Graph> import_whole(std::string_view bytes, TensorSource source) {
   return std::move(state.graph);
 }
 
-Result<Graph> import_bytes(std::string_view bytes, TensorSource source) {
+/// Adds the values that a subgraph reads from outside, constants or inputs.
+Status add_captures(Imported& state, const Graph& outer, const Node& node, std::string_view attribute) {
+  const std::vector<std::string> names = find_captured_names(attribute);
+  for (ValueId captured : node.captures) {
+    const Value& value = outer.value(captured);
+    if (std::ranges::find(names, value.name) == names.end()) continue;
+    const ValueId id = find_or_add(state, value.name);
+    TRY(define(state, id, "value read from outside"));
+    state.graph.value(id).type = value.type;
+    state.graph.value(id).constant = value.constant;
+    if (!value.constant) state.graph.inputs.push_back(id);
+  }
+  return {};
+}
+
+Status add_body_inputs(Imported& state, const RawGraph& raw) {
+  for (std::string_view bytes : raw.inputs) {
+    onnx::NamedType input = onnx::read_value_info(bytes);
+    TRY(check_names(input, "input"));
+    const ValueId id = find_or_add(state, input.name);
+    TRY(define(state, id, "input"));
+    state.graph.value(id).type = std::move(input.type);
+    state.graph.inputs.push_back(id);
+  }
+  return {};
+}
+
+Result<Graph> import_body(const Graph& outer, const Node& node, std::string_view attribute) {
+  Imported state;
+  state.graph.opsets = outer.opsets;
+  state.graph.opsets[node.domain] = node.version;
+  protozero::pbf_reader message = read_message(attribute);
+  if (!message.next(onnx::attribute::g)) return fail("is no subgraph");
+  const RawGraph raw = onnx::read_graph(read_bytes(message));
+  state.graph.name = raw.name;
+  TRY(check_utf8(state.graph.name, "the subgraph's name"));
+  TRY(add_constants(state, raw));
+  TRY(add_body_inputs(state, raw));
+  TRY(add_captures(state, outer, node, attribute));
+  const std::map<std::string, int> opsets = state.graph.opsets;
+  Scope scope;
+  scope.opsets = &opsets;
+  for (std::string_view one : raw.nodes) TRY(add_node(state, onnx::read_node(one), scope));
+  TRY(add_outputs(state, raw));
+  TRY(check_all_defined(state));
+  TRY(sort_nodes(state.graph));
+  for (Value& value : state.graph.values)
+    if (value.producer != no_node) value.type = {};
+  return std::move(state.graph);
+}
+
+/// Reads a graph by `read`, and verifies it. Damaged messages, which throw, are errors.
+template <typename Read>
+Result<Graph> import_guarded(const Read& read) {
   try {
-    Graph graph = TRY(import_whole(bytes, std::move(source)));
+    Graph graph = TRY(read());
     TRY(verify_graph(graph));
     return graph;
   } catch (const protozero::exception& error) {
@@ -389,6 +442,10 @@ Result<Graph> import_bytes(std::string_view bytes, TensorSource source) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::out_of_memory, "does not fit in memory");
   }
+}
+
+Result<Graph> import_bytes(std::string_view bytes, TensorSource source) {
+  return import_guarded([&] { return import_whole(bytes, std::move(source)); });
 }
 
 }  // namespace
@@ -402,6 +459,10 @@ Result<Graph> import_onnx(const std::string& path) {
 
 Result<Graph> import_onnx_bytes(std::string_view bytes) {
   return with_context(import_bytes(bytes, {}), "model");
+}
+
+Result<Graph> import_onnx_body(const Graph& outer, NodeId node, std::string_view attribute) {
+  return import_guarded([&] { return import_body(outer, outer.node(node), attribute); });
 }
 
 }  // namespace intarsia

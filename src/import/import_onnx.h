@@ -19,4 +19,10 @@ Result<Graph> import_onnx(const std::string& path);
 /// Reads a model from bytes in memory, which are copied; external data is an error.
 Result<Graph> import_onnx_bytes(std::string_view bytes);
 
+/// Reads a subgraph in an attribute (a serialized AttributeProto) of a node of `outer` as a graph: its inputs
+/// are the subgraph's, whose types are the subgraph's claims, and then the values of `outer` that it reads,
+/// by the same names. Constants of `outer` are constants; other values have no types yet. Errors: as for a
+/// model; calls of model-local functions stay as they are.
+Result<Graph> import_onnx_body(const Graph& outer, NodeId node, std::string_view attribute);
+
 }  // namespace intarsia

@@ -71,7 +71,7 @@ Result<int64_t> BenchmarkSubject::run() {
 /// Runs with region times. Regions on different devices run at once, but each has its own entry.
 Status BenchmarkSubject::run_traced() {
   session_.set_trace([this](const TraceEvent& event) {
-    if (event.kind != "region") return;
+    if (event.kind != "region" && event.kind != "bodies") return;
     regions_[static_cast<size_t>(event.region)].push_back(event.end_ns - event.begin_ns);
   });
   const Result<int64_t> status = run();

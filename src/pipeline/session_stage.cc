@@ -113,7 +113,7 @@ class SessionStage final : public Stage {
 
 bool runs_on_devices_only(const fbs::ProgramT& program, const fbs::FunctionT& function) {
   const auto is_on_device = [&](const auto& step) {
-    return step->kind != fbs::StepKind::run ||
+    return step->kind == fbs::StepKind::copy ||
            program.slots[program.regions[step->region]->slot]->space != host_space;
   };
   return !function.steps.empty() && std::ranges::all_of(function.steps, is_on_device);

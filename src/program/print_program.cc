@@ -44,6 +44,8 @@ std::string print_values(const fbs::FunctionT& function, const std::vector<uint3
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& function);
+
 std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& function, size_t number) {
   const fbs::StepT& step = *function.steps[number];
   std::string text = fmt::format("  step {}: ", number);
@@ -51,6 +53,10 @@ std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& funct
     text += fmt::format(
         "run region {} ({}) {} -> {}", step.region, target_of(program, *program.regions[step.region]),
         print_values(function, step.inputs, false), print_values(function, step.outputs, false));
+  } else if (has_bodies(step)) {
+    text +=
+        fmt::format("{} {} -> {}", fbs::EnumNameStepKind(step.kind),
+                    print_values(function, step.inputs, false), print_values(function, step.outputs, false));
   } else {
     const auto place = [&](uint32_t id) {
       const fbs::ValueT& value = *function.values[id];
@@ -59,7 +65,9 @@ std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& funct
     text += fmt::format("copy {} -> {}", place(step.inputs[0]), place(step.outputs[0]));
   }
   if (!step.after.empty()) text += fmt::format(", after {}", fmt::join(step.after, ", "));
-  return text + "\n";
+  text += "\n";
+  for (const auto& body : step.bodies) text += "body " + print_function(program, *body);
+  return text;
 }
 
 std::string print_ranges(const fbs::FunctionT& function) {
@@ -104,6 +112,14 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
   return text;
 }
 
+void add_targets(const fbs::ProgramT& program, const fbs::FunctionT& function,
+                 std::set<std::string>& targets) {
+  for (const auto& step : function.steps) {
+    if (step->kind != fbs::StepKind::copy) targets.insert(target_of(program, *program.regions[step->region]));
+    for (const auto& body : step->bodies) add_targets(program, *body, targets);
+  }
+}
+
 }  // namespace
 
 std::string target_of(const fbs::ProgramT& program, const fbs::RegionT& region) {
@@ -112,9 +128,7 @@ std::string target_of(const fbs::ProgramT& program, const fbs::RegionT& region) 
 
 std::string targets_of(const fbs::ProgramT& program, const fbs::FunctionT& function) {
   std::set<std::string> targets;
-  for (const auto& step : function.steps) {
-    if (step->kind == fbs::StepKind::run) targets.insert(target_of(program, *program.regions[step->region]));
-  }
+  add_targets(program, function, targets);
   return fmt::format("{}", fmt::join(targets, " + "));
 }
 

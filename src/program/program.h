@@ -47,6 +47,12 @@ inline constexpr std::string_view host_space_kind = "host";
 inline constexpr std::string_view alternatives_feature = "alternatives";
 inline constexpr std::string_view symbols_feature = "symbols";
 inline constexpr std::string_view cpus_feature = "cpus";
+inline constexpr std::string_view calls_feature = "calls";
+
+/// Whether a step runs bodies, which are functions of its own.
+inline bool has_bodies(const fbs::StepT& step) {
+  return step.kind == fbs::StepKind::branch || step.kind == fbs::StepKind::loop;
+}
 
 /// Returns the kind of the space that devices of a kind work in.
 constexpr std::string_view space_kind(std::string_view device_kind) {

@@ -22,6 +22,7 @@ class SizeMeter {
     for (const auto& value : function.values)
       if (value->storage == fbs::Storage::constant) bytes += add_constant(value->constant);
     for (const auto& step : function.steps) {
+      for (const auto& body : step->bodies) bytes += add(*body);
       if (step->kind != fbs::StepKind::run) continue;
       for (uint32_t number : program_.regions[step->region]->constants) bytes += add_constant(number);
     }
@@ -38,12 +39,17 @@ class SizeMeter {
   std::set<uint64_t> seen_;  // offsets of counted constants
 };
 
+void add_regions(const fbs::FunctionT& function, std::set<uint32_t>& regions) {
+  for (const auto& step : function.steps) {
+    if (step->kind == fbs::StepKind::run) regions.insert(step->region);
+    for (const auto& body : step->bodies) add_regions(*body, regions);
+  }
+}
+
 /// Sums growths of the regions that the functions themselves run, by reason.
 std::map<std::string, uint64_t> sum_growths(const fbs::ProgramT& program) {
   std::set<uint32_t> regions;
-  for (const auto& function : program.functions)
-    for (const auto& step : function->steps)
-      if (step->kind == fbs::StepKind::run) regions.insert(step->region);
+  for (const auto& function : program.functions) add_regions(*function, regions);
   std::map<std::string, uint64_t> growths;
   for (uint32_t region : regions)
     for (const auto& growth : program.regions[region]->growths) growths[growth->why] += growth->bytes;

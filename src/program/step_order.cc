@@ -78,8 +78,9 @@ std::vector<uint32_t> assign_queues(const fbs::ProgramT& program, const fbs::Fun
   std::vector<uint32_t> queues;
   for (const auto& step : function.steps) {
     const bool is_run = step->kind == fbs::StepKind::run;
-    const std::optional<uint32_t> slot =
-        is_run ? program.regions[step->region]->slot : slot_of_copy(program, function, *step);
+    const std::optional<uint32_t> slot = is_run              ? program.regions[step->region]->slot
+                                         : has_bodies(*step) ? std::nullopt
+                                                             : slot_of_copy(program, function, *step);
     if (!slot) {
       queues.push_back(callers_queue);
       continue;

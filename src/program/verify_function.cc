@@ -9,6 +9,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "program/open_sizes.h"
+#include "program/verify_bodies.h"
 
 namespace intarsia {
 namespace {
@@ -236,6 +237,9 @@ Status verify_step(Verification& state, size_t number) {
       return verify_run(state, step);
     case fbs::StepKind::copy:
       return verify_copy(state, step);
+    case fbs::StepKind::branch:
+    case fbs::StepKind::loop:
+      return verify_bodies(state.program, state.function, step);
   }
   return fail("unknown kind {}", static_cast<int>(step.kind));
 }

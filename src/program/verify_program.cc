@@ -20,7 +20,7 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
 }
 
 /// Features that a reader of this version knows beyond the format itself.
-constexpr std::array known_features{alternatives_feature, symbols_feature, cpus_feature};
+constexpr std::array known_features{alternatives_feature, symbols_feature, cpus_feature, calls_feature};
 
 Status verify_needs(const fbs::ProgramT& program) {
   for (const std::string& feature : program.needs) {

@@ -67,6 +67,7 @@ void visit_function(Budget& budget, const fbs::Function& function) {
     budget.numbers(step.inputs());
     budget.numbers(step.outputs());
     budget.numbers(step.after());
+    budget.each(step.bodies(), [&](const fbs::Function& body) { visit_function(budget, body); });
   });
   budget.numbers(function.arena_bytes());
   budget.texts(function.notes());

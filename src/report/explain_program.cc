@@ -111,7 +111,7 @@ size_t count_preferred_regions(const fbs::ProgramT& program) {
   uint32_t first_of_others = static_cast<uint32_t>(program.regions.size());
   const auto find_first = [&](const fbs::FunctionT& function) {
     for (const auto& step : function.steps)
-      if (step->kind == fbs::StepKind::run) first_of_others = std::min(first_of_others, step->region);
+      if (step->kind != fbs::StepKind::copy) first_of_others = std::min(first_of_others, step->region);
   };
   for (const auto& function : program.functions) {
     for (const auto& alternative : function->alternatives) find_first(*alternative);
@@ -155,7 +155,7 @@ ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& st
                            .predicted = time_or_none(stage.predicted_ns),
                            .measured = time_or_none(stage.function->measured_ns)};
   for (const auto& step : stage.function->steps)
-    if (step->kind == fbs::StepKind::run) explained.regions.push_back(step->region);
+    if (step->kind != fbs::StepKind::copy) explained.regions.push_back(step->region);
   for (uint32_t id : stage.function->inputs) explained.inputs.push_back(stage.function->values[id]->name);
   for (uint32_t id : stage.function->outputs) explained.outputs.push_back(stage.function->values[id]->name);
   return explained;

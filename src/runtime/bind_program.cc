@@ -100,6 +100,7 @@ Status check_alignment(const fbs::ProgramT& program, const fbs::FunctionT& funct
     const bool runs_there = step->kind == fbs::StepKind::run &&
                             program.slots[program.regions[step->region]->slot]->space == space;
     if (runs_there) bits |= step->workspace_offset;
+    for (const auto& body : step->bodies) TRY(check_alignment(program, *body, space, alignment));
   }
   for (const auto& alternative : function.alternatives)
     TRY(check_alignment(program, *alternative, space, alignment));
@@ -316,6 +317,10 @@ class ProgramBinder {
     constants_.begin();
     loaded_.clear();
     is_refused_ = false;
+    return load_more(function);
+  }
+
+  Status load_more(const fbs::FunctionT& function) {
     for (const auto& value : function.values) {
       TRY(slots_.find_devices_in(value->space));
       if (value->storage == fbs::Storage::constant) TRY(constants_.place(value->space, value->constant));
@@ -323,6 +328,8 @@ class ProgramBinder {
     for (const auto& step : function.steps) {
       if (step->kind == fbs::StepKind::run && bound_.executables[step->region] == nullptr)
         TRY(load_region(step->region));
+      if (has_bodies(*step)) TRY(slots_.find_device(description().regions[step->region]->slot));
+      for (const auto& body : step->bodies) TRY(load_more(*body));
     }
     return {};
   }

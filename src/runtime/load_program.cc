@@ -43,6 +43,7 @@ namespace {
 Status find_backends(const LoadedProgram& program, const fbs::FunctionT& function) {
   for (const auto& step : function.steps) {
     if (step->kind == fbs::StepKind::run) TRY(program.backend(step->region));
+    for (const auto& body : step->bodies) TRY(find_backends(program, *body));
   }
   return {};
 }

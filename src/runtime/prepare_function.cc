@@ -4,6 +4,7 @@
 
 #include "base/requested_shape.h"
 #include "runtime/bind_arguments.h"
+#include "runtime/body_step.h"
 #include "runtime/prepared_function.h"
 
 namespace intarsia {
@@ -11,8 +12,10 @@ namespace intarsia {
 Result<std::unique_ptr<PreparedFunction>> PreparedFunction::make(const BoundProgram& program,
                                                                  const fbs::FunctionT& function,
                                                                  std::span<const Memory> arenas,
-                                                                 OpenArenas& open_arenas) {
-  std::unique_ptr<PreparedFunction> made(new PreparedFunction(program, function, arenas, open_arenas));
+                                                                 OpenArenas& open_arenas, ThreadTeams teams) {
+  std::unique_ptr<PreparedFunction> made(
+      new PreparedFunction(program, function, arenas, open_arenas, std::move(teams)));
+  TRY(made->prepare_bodies());
   TRY(made->allocate_scratch());
   TRY(made->allocate_staging());
   made->reserve_largest();
@@ -20,12 +23,13 @@ Result<std::unique_ptr<PreparedFunction>> PreparedFunction::make(const BoundProg
 }
 
 PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                                   std::span<const Memory> arenas, OpenArenas& open_arenas)
+                                   std::span<const Memory> arenas, OpenArenas& open_arenas, ThreadTeams teams)
     : program_(program),
       function_(function),
       arenas_(arenas),
       values_(function.values.size()),
       steps_(function.steps.size()),
+      teams_(std::move(teams)),
       open_arenas_(open_arenas) {
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].about = function.values[i].get();
@@ -97,10 +101,14 @@ void PreparedFunction::prepare_step(size_t number) {
   step.outputs = about.outputs;
   step.writes_dynamic =
       std::ranges::any_of(about.outputs, [&](uint32_t id) { return values_[id].is_dynamic(); });
-  if (about.kind == fbs::StepKind::copy)
+  if (about.kind == fbs::StepKind::copy) {
     prepare_copy(step);
-  else
+  } else if (about.kind == fbs::StepKind::run) {
     prepare_run(step, about);
+  } else {
+    step.region = about.region;
+    step.executor = program_.executors[program_.description().regions[about.region]->slot].get();
+  }
 }
 
 void PreparedFunction::prepare_copy(PreparedStep& step) {
@@ -161,9 +169,9 @@ void PreparedFunction::share_threads() {
     if (step.executable == nullptr) continue;
     const CoreSet* cores = step.executor->cores();
     const Queue* queue = queue_of(number);
-    std::unique_ptr<ThreadTeam>& team = teams_[{queue, cores}];
+    std::shared_ptr<ThreadTeam>& team = teams_[{queue, cores}];
     if (team == nullptr)
-      team = std::make_unique<ThreadTeam>(ThreadPool::of(cores == nullptr ? here : *cores), program_.threads);
+      team = std::make_shared<ThreadTeam>(ThreadPool::of(cores == nullptr ? here : *cores), program_.threads);
     step.context.threads = team.get();
     if (queue != nullptr || !step.executor->space()->is_host()) continue;
     if (std::exchange(is_first, false)) {
@@ -172,6 +180,15 @@ void PreparedFunction::share_threads() {
     }
     if (cores != callers_cores_) step.cores = cores;
   }
+}
+
+/// Prepares the bodies of branches and loops, which share the caller's threads.
+Status PreparedFunction::prepare_bodies() {
+  for (size_t number = 0; number < steps_.size(); ++number) {
+    const fbs::StepT& about = *function_.steps[number];
+    if (has_bodies(about)) steps_[number].bodies = TRY(prepare_body_step(program_, about, values_, teams_));
+  }
+  return {};
 }
 
 /// Allocates scratch memory. The steps of a team run one after the other, and share it.

@@ -17,6 +17,11 @@
 
 namespace intarsia {
 
+class BodyStep;
+
+/// Threads for parallel loops, by the queue that calls them (null: the caller) and their cores.
+using ThreadTeams = std::map<std::pair<const Queue*, const CoreSet*>, std::shared_ptr<ThreadTeam>>;
+
 /// Value during a run: where it is, and the step arguments that repeat it.
 struct ValueState {
   const fbs::ValueT* about = nullptr;
@@ -46,7 +51,7 @@ struct ValueState {
 /// Step that is ready to run.
 struct PreparedStep {
   fbs::StepKind kind = fbs::StepKind::run;
-  uint32_t region = 0;                     // run
+  uint32_t region = 0;                     // run, branch, loop
   const Executable* executable = nullptr;  // run
   RunContext context;                      // run
   Executor* executor = nullptr;            // run: where; copy: at the end outside the host's memory
@@ -55,8 +60,9 @@ struct PreparedStep {
   std::span<const uint32_t> inputs;        // values
   std::span<const uint32_t> outputs;
   bool writes_dynamic = false;
-  TraceHook trace_kernel;          // set while the session is traced
-  const CoreSet* cores = nullptr;  // cores that the caller moves to for it; null: it stays
+  TraceHook trace_kernel;            // set while the session is traced
+  const CoreSet* cores = nullptr;    // cores that the caller moves to for it; null: it stays
+  std::shared_ptr<BodyStep> bodies;  // branch, loop
 };
 
 /// Step of a function whose steps run at the same time.
@@ -68,12 +74,13 @@ struct BesideStep {
 
 class PreparedFunction {
  public:
-  /// Prepares a function; everything given must outlive it. `arenas` has one entry per space. Fails when
-  /// there is not enough memory; throws std::system_error when threads cannot start.
+  /// Prepares a function; everything given but `teams` must outlive it. `arenas` has one entry per space;
+  /// `teams` are those of a caller that it runs within. Fails when there is not enough memory; throws
+  /// std::system_error when threads cannot start.
   static Result<std::unique_ptr<PreparedFunction>> make(const BoundProgram& program,
                                                         const fbs::FunctionT& function,
                                                         std::span<const Memory> arenas,
-                                                        OpenArenas& open_arenas);
+                                                        OpenArenas& open_arenas, ThreadTeams teams = {});
   ~PreparedFunction();
   PreparedFunction(const PreparedFunction&) = delete;
   PreparedFunction& operator=(const PreparedFunction&) = delete;
@@ -84,12 +91,12 @@ class PreparedFunction {
   /// Lets the buffer of an output that continues an input begin at the input's address, from the next run on.
   void append_in_place();
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
-  void set_dump(DumpHook dump) { dump_ = std::move(dump); }
+  void set_dump(const DumpHook& dump);
   void set_trace(const TraceCallback& trace, bool is_profile);
 
  private:
   PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                   std::span<const Memory> arenas, OpenArenas& open_arenas);
+                   std::span<const Memory> arenas, OpenArenas& open_arenas, ThreadTeams teams);
   void prepare_value(ValueState& state) const;
   void prepare_step(size_t number);
   void prepare_copy(PreparedStep& step);
@@ -97,6 +104,7 @@ class PreparedFunction {
   void prepare_tasks(const StepSchedule& schedule);
   void share_threads();
   bool can_append(uint32_t output) const;
+  Status prepare_bodies();
   Status allocate_scratch();
   Status allocate_staging();
   void reserve_largest();
@@ -111,6 +119,8 @@ class PreparedFunction {
   Status do_step(PreparedStep& step);
   Status run_on_its_cores(PreparedStep& step);
   Status run_region(PreparedStep& step);
+  /// Runs a step of any kind; `ran`: as in run_copy().
+  Status run_untraced(PreparedStep& step, TimeSpan* ran = nullptr);
   /// Runs a copy; MemorySpace::upload() explains `ran`.
   Status run_copy(PreparedStep& step, TimeSpan* ran = nullptr);
   Status make_target(PreparedStep& step, const ValueState& from, ValueState& to);
@@ -129,8 +139,7 @@ class PreparedFunction {
   std::vector<PreparedStep> steps_;
   std::vector<BesideStep> beside_;       // indexed as the steps; empty: the caller runs all in order
   std::atomic<bool> has_failed_{false};  // whether a step of this run failed
-  /// Threads for parallel loops, by the queue that calls them (null: the caller) and their cores.
-  std::map<std::pair<const Queue*, const CoreSet*>, std::unique_ptr<ThreadTeam>> teams_;
+  ThreadTeams teams_;
   ThreadTeam* callers_team_ = nullptr;
   std::map<const ThreadTeam*, std::shared_ptr<void>> scratch_;
   /// Memory for copies by way of the host, by the space that they go to.

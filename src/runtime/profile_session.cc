@@ -50,6 +50,7 @@ class Recorder {
   }
 
   void add(const TraceEvent& event) {
+    if (event.kind == "bodies") return;  // the regions in it have times of their own
     const std::lock_guard lock(mutex_);
     series_of(event).add(run_, event.end_ns - event.begin_ns);
   }
@@ -61,7 +62,10 @@ class Recorder {
   Series& series_of(const TraceEvent& event) {
     if (event.region < 0) return copy_of(event);
     RegionSeries& region = regions_[static_cast<size_t>(event.region)];
-    if (event.kind == "region") return named(region.whole, event);
+    if (event.kind == "region") {
+      region.next = 0;  // a loop may run it again
+      return named(region.whole, event);
+    }
     if (region.next == region.kernels.size()) region.kernels.emplace_back();
     return named(region.kernels[region.next++], event);
   }

@@ -5,6 +5,7 @@
 
 #include "base/caught.h"
 #include "runtime/bind_arguments.h"
+#include "runtime/body_step.h"
 #include "runtime/region_text.h"
 #include "runtime/source_layout.h"
 
@@ -127,7 +128,7 @@ void PreparedFunction::dump_outputs(const PreparedStep& step) {
 }
 
 std::string PreparedFunction::step_text(const PreparedStep& step) const {
-  if (step.kind == fbs::StepKind::run) return region_text(program_.description(), step.region);
+  if (step.kind != fbs::StepKind::copy) return region_text(program_.description(), step.region);
   return fmt::format("copying '{}' from {} to {}", values_[step.inputs[0]].about->name, step.from->name(),
                      step.to->name());
 }
@@ -143,16 +144,32 @@ void PreparedFunction::set_trace(const TraceCallback& trace, bool is_profile) {
     }
     step.context.trace = trace ? &step.trace_kernel : nullptr;
     step.context.is_profile = is_profile;
+    if (step.bodies == nullptr) continue;
+    for (const auto& body : step.bodies->bodies()) body->function().set_trace(trace, is_profile);
   }
 }
 
+void PreparedFunction::set_dump(const DumpHook& dump) {
+  dump_ = dump;
+  for (const PreparedStep& step : steps_) {
+    if (step.bodies == nullptr) continue;
+    for (const auto& body : step.bodies->bodies()) body->function().set_dump(dump);
+  }
+}
+
+Status PreparedFunction::run_untraced(PreparedStep& step, TimeSpan* ran) {
+  if (step.kind == fbs::StepKind::copy) return run_copy(step, ran);
+  return step.bodies == nullptr ? run_region(step) : step.bodies->run();
+}
+
 Status PreparedFunction::run_traced(PreparedStep& step) {
-  const bool run = step.kind == fbs::StepKind::run;
+  const bool run = step.kind != fbs::StepKind::copy;
   const int64_t begin = clock_nanoseconds();
   TimeSpan copied;  // times by the device's clock
-  Status status = run ? run_region(step) : run_copy(step, &copied);
+  Status status = run_untraced(step, &copied);
   const TimeSpan ran = copied.end_ns != 0 ? copied : TimeSpan{begin, clock_nanoseconds()};
-  trace_({step_text(step), run ? "region" : "copy", step.executor->name(), ran.begin_ns, ran.end_ns,
+  const std::string_view kind = !run ? "copy" : step.bodies == nullptr ? "region" : "bodies";
+  trace_({step_text(step), kind, step.executor->name(), ran.begin_ns, ran.end_ns,
           run ? static_cast<int>(step.region) : -1});
   return status;
 }
@@ -170,7 +187,7 @@ Status PreparedFunction::do_step(PreparedStep& step) {
   else if (trace_)
     TRY(run_traced(step));
   else
-    TRY(step.kind == fbs::StepKind::run ? run_region(step) : run_copy(step));
+    TRY(run_untraced(step));
   if (dump_) dump_outputs(step);
   return {};
 }

@@ -20,7 +20,7 @@ namespace intarsia {
 /// Answer whether a backend can compile something, with the reason. Whether it should is up to the planner.
 struct Support {
   bool yes = false;
-  std::string because;  // reason for a no; empty if yes
+  std::string because;  // reason for a no; empty if yes, or if nobody would ask
   static Support supported() { return {true, {}}; }
   static Support refused(std::string because) { return {false, std::move(because)}; }
 };
@@ -130,6 +130,9 @@ struct TargetInfo {
   bool has_groups = false;
   /// Whether its regions on devices of its own take sizes that are open.
   bool takes_open_sizes = true;
+  /// Whether its nodes are steps of the program, which run their subgraphs; each becomes functions of its
+  /// own.
+  bool runs_bodies = false;
   /// Whether its devices work in host memory.
   bool is_on_host = false;
   size_t alignment = 64;                     // alignment of values in its devices' memory: a power of 2

@@ -189,7 +189,7 @@ def test_nodes_in_subgraphs_and_folded_ones_have_no_place(tmp_path):
     copy = tmp_path / "copy.onnx"
     call("explain", model, "--annotate", copy)
     folded, choice, last = layers_of(copy)
-    assert folded is None and choice == "onnxruntime@cpu" and last.endswith("@cpu")
+    assert folded is None and choice == "control_flow@cpu" and last.endswith("@cpu")
     assert without_layers(copy) == without_layers(model)
     assert call_json("compile", copy, "--dry-run", "--tune", "off")["regions"]
 

@@ -309,7 +309,7 @@ def test_a_pin_between_operators_that_pass_a_sequence(sequence):
 
 
 def test_what_only_a_framework_holds_goes_there_whole(tmp_path):
-    """Loops, branches, sequences, optionals and strings; 'plain' is ours."""
+    """Sequences, optionals and strings; 'plain' is ours, and so are branches and loops."""
 
     def body(name, nodes, inputs, outputs):
         return helper.make_graph(nodes, name, inputs, outputs)
@@ -331,10 +331,12 @@ def test_what_only_a_framework_holds_goes_there_whole(tmp_path):
     scan = body(
         "scan", [helper.make_node("Cos", ["e"], ["f"])], [info("e", FLOAT, [])], [info("f", FLOAT, [])]
     )
-    framework = [
+    steps = [
         helper.make_node("If", ["flag"], ["b"], "branch", then_branch=branches[0], else_branch=branches[1]),
         helper.make_node("Loop", ["three", "", "b"], ["l"], "loop", body=loop),
         helper.make_node("Scan", ["l"], ["n"], "scan", body=scan, num_scan_inputs=1),
+    ]
+    framework = [
         helper.make_node("SequenceConstruct", ["n", "p"], ["s"], "sequence"),
         helper.make_node("SequenceAt", ["s", "one"], ["a"], "element"),
         helper.make_node("Optional", ["a"], ["o"], "optional"),
@@ -344,7 +346,7 @@ def test_what_only_a_framework_holds_goes_there_whole(tmp_path):
     plain = helper.make_node("Abs", ["x"], ["p"], "plain")
     model = save(
         tmp_path / "model.onnx",
-        [plain, *framework],
+        [plain, *steps, *framework],
         [("x", FLOAT, [2]), ("flag", TensorProto.BOOL, []), ("words", STRING, [2])],
         [("y", FLOAT, [2]), ("twice", STRING, [2])],
         [("three", np.array(3, np.int64)), ("one", np.array(1, np.int64))],
@@ -352,7 +354,8 @@ def test_what_only_a_framework_holds_goes_there_whole(tmp_path):
     )
     where = {name: target.split("@")[0] for name, (target, _) in places(model).items()}
     assert where.pop("plain") != "onnxruntime"
-    assert where == {node.name: "onnxruntime" for node in framework}
+    runners = {"control_flow": steps, "onnxruntime": framework}
+    assert where == {node.name: runner for runner, nodes in runners.items() for node in nodes}
     program = tmp_path / "model.so"
     report = call_json("compile", model, "-o", program, "--cache", tmp_path / "cache")
     assert report["plan"]["disabled_reason"] is None and report["measured_ms"] > 0, "words are filled in"

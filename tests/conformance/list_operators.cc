@@ -16,6 +16,7 @@
 #include "backends/tensorflow/op_registry.h"
 #include "backends/tensorflow/saved_model.h"
 #include "backends/tensorflow/target.h"
+#include "compile/control_flow.h"
 #include "compile/translating_target.h"
 #include "graph/op_table.h"
 #include "import/freeze_function.h"
@@ -47,6 +48,7 @@ Json list_standard_operators() {
   }
   for (const auto& [domain, name] : decomposed)
     if (find_op(domain, name) == nullptr) add(domain, name, true, true);
+  for (const std::string_view name : control_flow_operators) add("", name, true, true);
   return list;
 }
 

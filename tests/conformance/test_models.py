@@ -35,8 +35,6 @@ GENERATED = (
 )
 TORCH_LIKE = sorted((MODELS / "torch_like").glob("*.onnx"))
 SIZES = ({"batch": 1, "seq": 6}, {"batch": 3, "seq": 9})
-# Need ONNX Runtime: our own backends run no subgraphs.
-NEEDS_FRAMEWORK = {"control_flow"}
 
 
 def compile_native(path, **options):
@@ -104,10 +102,6 @@ def test_torch_like_model(path, sizes, fallback):
     model = onnx.load(path)
     inputs = random_inputs(model, sizes)
     shapes = {name: value.shape for name, value in inputs.items()}
-    if fallback == "none" and path.stem in NEEDS_FRAMEWORK:
-        with pytest.raises(intarsia.Error, match="no backend runs these operators"):
-            compile_native(path, shapes=shapes)
-        return
     compiled = (
         intarsia.compile(path, shapes=shapes, tune="off")
         if fallback == "auto"

@@ -115,7 +115,7 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
       if (answer.yes) {
         node.target = t;
         node.reason = node.refusals.empty() ? "first choice" : "first that supports it";
-      } else if (t == 0 || targets[t].backend != targets[t - 1].backend) {
+      } else if (!answer.because.empty() && (t == 0 || targets[t].backend != targets[t - 1].backend)) {
         node.refusals.push_back(targets[t].backend->name() + ": " + answer.because);
       }
     }

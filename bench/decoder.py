@@ -1,0 +1,65 @@
+"""Greedy decoding by a loop over tokens, one program of ours without a framework, against ONNX Runtime on the same model.
+
+    PYTHONPATH=tests/support build/venv/bin/python bench/decoder.py [--seconds S]
+
+An attention layer over a cache of fixed size and a layer of products, for as many tokens as the input says. Compiled without times from
+before. Both run in turn in one process; times are the least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import subprocess
+import tempfile
+
+import intarsia
+import numpy as np
+import onnxruntime
+from control_flow_models import save_decoder
+from measuring import BIN, OUT, THREADS, processor, times_in_turn
+
+SIZES = ((64, 256, 64), (256, 4096, 128), (512, 8192, 256))  # width, words, length of the cache
+
+
+def bind_ours(model: pathlib.Path, threads: int) -> intarsia.Session:
+    program = model.with_suffix(f".{threads}.so")
+    with tempfile.TemporaryDirectory() as cache:
+        options = ["--fallback", "none", "--threads", str(threads), "--cache", cache, "-q"]
+        subprocess.run([BIN / "intarsia", "compile", model, "-o", program, *options], check=True)
+    return intarsia.load(program).bind(threads=threads)
+
+
+def open_onnxruntime(model: pathlib.Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=5, help="of each comparison")
+    arguments = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    print(f"ONNX Runtime {onnxruntime.__version__}, {processor()}\n")
+    print("| width | words | tokens | threads | ours, ms | ONNX Runtime, ms | its time / ours |")
+    print("|---|---|---|---|---|---|---|")
+    for width, words, length in SIZES:
+        model = save_decoder(OUT / f"decoder_{width}.onnx", width=width, words=words, length=length)
+        given = {"steps": np.array(length, "int64"), "first": np.array([1], "int64")}
+        for threads in THREADS:
+            ours, theirs = bind_ours(model, threads), open_onnxruntime(model, threads)
+            runs = {
+                "ours": lambda one=ours: one.run(given),
+                "theirs": lambda one=theirs: one.run(None, given),
+            }
+            times = times_in_turn(runs, arguments.seconds)
+            ms = {name: 1e3 * min(all_of_it) for name, all_of_it in times.items()}
+            cells = [width, words, length, threads, f"{ms['ours']:.2f}", f"{ms['theirs']:.2f}"]
+            print(f"| {' | '.join(map(str, cells))} | {ms['theirs'] / ms['ours']:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
