@@ -182,8 +182,7 @@ struct RoiAttributes {
   bool operator==(const RoiAttributes&) const = default;
 };
 
-/// Parameter of TreeEnsemble, whose inputs are rows, and constants: splits of nodes, weights of leaves, and
-/// the table of routines/tree_table.h.
+/// Parameter of TreeEnsemble, whose inputs are rows and the constant table of routines/tree_table.h.
 struct TreeAttributes {
   int64_t aggregate = 1;  // of the leaves of a target: 0 average, 1 sum, 2 minimum, 3 maximum
   static void fields(auto& a, auto&& field) { field("aggregate", a.aggregate); }
