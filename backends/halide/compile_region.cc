@@ -113,7 +113,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   print("choose_schedules", [&] { return print_calls(layouts, calls); });
 
   // Outputs share memory with inputs that have no later reader, where sizes tell that both take as much.
-  if (!has_open_sizes(graph)) choose_in_place(layouts, calls);
+  if (!is_bound_by_runs(graph)) choose_in_place(layouts, calls);
   print("choose_in_place", [&] { return print_calls(layouts, calls); });
 
   // Kernels and schedules are fixed from here on: those whose code is too expensive to make were replaced.

@@ -82,6 +82,8 @@ class HalideTarget : public Target {
     return graph.open_sizes.size() == 1 || !canonicalize(alone);
   }
 
+  bool ends_region(const Graph& graph, NodeId node) const override { return is_counted(graph.node(node)); }
+
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
     if (!has_open_sizes(region)) return halide::output_layouts(region);
     std::vector<AxisOrder> orders;

@@ -22,6 +22,9 @@ class TranslatingTarget : public ForwardingTarget {
     if (!translated) return Support::refused(translated.error().message);
     for (uint32_t i = 0; i < translated->nodes.size(); ++i) {
       if (const Support answer = target_.supports(*translated, NodeId{i}, device); !answer.yes) return answer;
+      if (target_.ends_region(*translated, NodeId{i}))
+        return Support::refused(
+            fmt::format("{}, whose size is data, is a part of it", translated->nodes[i].op));
     }
     return Support::supported();
   }

@@ -43,11 +43,21 @@ Status tree_ensemble(ShapeContext& context) {
   return {};
 }
 
+Status tree_regressor(ShapeContext& context) {
+  TRY(require_rank(context, 0, 2, 2));
+  const int64_t targets = context.attributes().get_int("n_targets", 1);
+  if (targets < 1) return fail("n_targets is {}", targets);
+  const SymbolicShape* x = context.shape(0);
+  context.set_output(0, DType::f32, SymbolicShape{x ? (*x)[0] : Dim::unknown(), Dim(targets)});
+  return {};
+}
+
 constexpr OpInfo machine_learning_rows[] = {
     {"ArrayFeatureExtractor", domain, 2, 2, 1, 1, array_feature_extractor},
     {"Binarizer", domain, 1, 1, 1, 1, same_as_input, true},
     {"LabelEncoder", domain, 1, 1, 1, 1, label_encoder, true},
     {"TreeEnsemble", domain, 1, 1, 1, 1, tree_ensemble},
+    {"TreeEnsembleRegressor", domain, 1, 1, 1, 1, tree_regressor},
 };
 
 }  // namespace

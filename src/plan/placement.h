@@ -37,7 +37,7 @@ struct PlacedNode {
   std::vector<std::string> refusals = {};  // refusals of backends: "halide: no kernel for Einsum"
   bool pinned = false;                     // whether the user's demand, or the model's, never lets it move
   uint32_t group = 0;                      // lowest node of those that one region must hold together with it
-  uint32_t open_size = 0;                  // open size of the nodes that share its region; 0: none
+  uint32_t open_size = 0;                  // number of the sizes that nodes of its region share; 0: any
   uint32_t stage = 0;                      // stage of a pipeline; values flow to later ones only
   uint32_t rank = 0;  // place in the order of a schedule; 0 where nodes are not scheduled
 };

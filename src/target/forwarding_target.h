@@ -20,6 +20,9 @@ class ForwardingTarget : public Target {
   bool wants_one_open_size(const Graph& graph, NodeId node) const override {
     return target_.wants_one_open_size(graph, node);
   }
+  bool ends_region(const Graph& graph, NodeId node) const override {
+    return target_.ends_region(graph, node);
+  }
   Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
     return target_.groups(graph, device);
   }

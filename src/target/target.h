@@ -167,6 +167,12 @@ class Target {
     (void)graph, (void)node;
     return false;
   }
+  /// (optional) Checks whether a supported node ends its region: sizes of its outputs are known only after
+  /// the region ran, so that other nodes read them in a later one.
+  virtual bool ends_region(const Graph& graph, NodeId node) const {
+    (void)graph, (void)node;
+    return false;
+  }
   /// (optional) Returns groups of nodes that move only together between devices: the group number of each
   /// node, or `no_group`; empty if there are no groups.
   virtual Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const {

@@ -6,37 +6,11 @@
 #include <map>
 #include <numeric>
 
+#include "translate/labels_and_scores.h"
 #include "translate/rules.h"
 
 namespace intarsia {
 namespace {
-
-constexpr std::string_view ml = "ai.onnx.ml";
-
-/// Adds a vector, or another shape, of numbers as f32.
-ValueId make_floats(Translation& t, const std::vector<float>& values, Shape shape = {}) {
-  if (shape.empty()) shape = {static_cast<int64_t>(values.size())};
-  Tensor tensor(DType::f32, shape);
-  std::ranges::copy(values, tensor.as<float>().begin());
-  return t.make_constant(std::move(tensor));
-}
-
-ValueId as_f32(Translation& t, size_t i) {
-  return t.dtype(i) == DType::f32 ? t.input(i) : t.cast(t.input(i), DType::f32);
-}
-
-Status require_numbers(const Translation& t, size_t i = 0) {
-  if (is_float(t.dtype(i)) || is_integer(t.dtype(i))) return {};
-  return fail("of {}", dtype_name(t.dtype(i)));
-}
-
-/// Returns the size of the last axis.
-Result<int64_t> features_of(const Translation& t, size_t i = 0) {
-  const SymbolicShape sizes = TRY(t.sizes(i));
-  if (sizes.empty() || sizes.size() > 2 || !sizes.back().is_number())
-    return fail("of {}", print_shape(sizes));
-  return sizes.back().number();
-}
 
 /// Fails unless a list has one number, or one for each feature.
 template <typename List>
@@ -143,15 +117,6 @@ Status one_hot_encoder(Translation& t) {
   return {};
 }
 
-/// Applies what post_transform says to scores [rows, classes].
-Result<ValueId> post_transform(Translation& t, ValueId scores) {
-  const std::string name = t.attributes().get_string("post_transform", "NONE");
-  if (name == "NONE") return scores;
-  if (name == "LOGISTIC") return t.make("Sigmoid", {scores});
-  if (name == "SOFTMAX") return t.make("Softmax", {scores}, {{"axis", int64_t{-1}}});
-  return fail("post_transform {}", name);
-}
-
 /// Computes x times coefficients [columns, features], plus intercepts; the result has two axes.
 Result<ValueId> linear(Translation& t, const std::vector<float>& coefficients,
                        const std::vector<float>& intercepts, int64_t columns) {
@@ -225,22 +190,6 @@ Status svm_regressor(Translation& t) {
     y = t.make("Where",
                {t.make("Greater", {y, make_floats(t, {0})}), make_floats(t, {1}), make_floats(t, {-1})});
   t.give(0, y);
-  return {};
-}
-
-/// Gives the label of each place in the list of labels.
-Status give_labels(Translation& t, ValueId places) {
-  if (!t.wants_output(0)) return {};
-  ValueId labels = no_value;
-  if (t.attributes().has("classlabels_strings")) {
-    const std::vector<std::string> names = t.attributes().get_strings("classlabels_strings");
-    Tensor tensor(DType::string, {static_cast<int64_t>(names.size())});
-    std::ranges::copy(names, tensor.as<std::string>().begin());
-    labels = t.make_constant(std::move(tensor));
-  } else {
-    labels = t.make_integers(t.attributes().get_ints("classlabels_ints"));
-  }
-  t.give(0, t.make("Gather", {labels, places}, {{"axis", int64_t{0}}}));
   return {};
 }
 
@@ -365,17 +314,17 @@ Status label_encoder(Translation& t) {
 }
 
 constexpr TranslationRow machine_learning_rows[] = {
-    {"ArrayFeatureExtractor", array_feature_extractor, ml},
-    {"Binarizer", binarizer, ml},
-    {"FeatureVectorizer", feature_vectorizer, ml},
-    {"Imputer", imputer, ml},
-    {"LabelEncoder", label_encoder, ml},
-    {"LinearClassifier", linear_classifier, ml},
-    {"LinearRegressor", linear_regressor, ml},
-    {"Normalizer", normalizer, ml},
-    {"OneHotEncoder", one_hot_encoder, ml},
-    {"SVMRegressor", svm_regressor, ml},
-    {"Scaler", scaler, ml},
+    {"ArrayFeatureExtractor", array_feature_extractor, machine_learning},
+    {"Binarizer", binarizer, machine_learning},
+    {"FeatureVectorizer", feature_vectorizer, machine_learning},
+    {"Imputer", imputer, machine_learning},
+    {"LabelEncoder", label_encoder, machine_learning},
+    {"LinearClassifier", linear_classifier, machine_learning},
+    {"LinearRegressor", linear_regressor, machine_learning},
+    {"Normalizer", normalizer, machine_learning},
+    {"OneHotEncoder", one_hot_encoder, machine_learning},
+    {"SVMRegressor", svm_regressor, machine_learning},
+    {"Scaler", scaler, machine_learning},
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ std::span<const TranslationRow> linear_attention_decompositions();
 std::span<const TranslationRow> loss_decompositions();
 std::span<const TranslationRow> signal_decompositions();
 std::span<const TranslationRow> machine_learning_decompositions();
+std::span<const TranslationRow> tree_decompositions();
 std::span<const TranslationRow> movement_decompositions();
 std::span<const TranslationRow> training_decompositions();
 std::span<const TranslationRow> window_decompositions();

@@ -82,19 +82,35 @@ Result<int64_t> Translation::integer(size_t i) const {
   return list[0];
 }
 
+std::vector<ValueId> Translation::add(Node node, size_t outputs) {
+  node.name = node_.name;
+  for (size_t i = 0; i < outputs; ++i)
+    node.outputs.push_back(
+        to_.add_value(fmt::format("{}/{}/{}:{}", node_.name, node.op, to_.values.size(), i)));
+  const std::vector<ValueId> made = node.outputs;
+  to_.add_node(std::move(node));
+  return made;
+}
+
 std::vector<ValueId> Translation::make_several(const std::string& op, std::vector<ValueId> inputs,
                                                size_t outputs, NamedAttributes attributes) {
   Node node;
-  node.name = node_.name;
   node.op = op;
   node.version = translated_opset;
   node.inputs = std::move(inputs);
   for (auto& [name, value] : attributes) node.attributes.set(name, std::move(value));
-  for (size_t i = 0; i < outputs; ++i)
-    node.outputs.push_back(to_.add_value(fmt::format("{}/{}/{}:{}", node_.name, op, to_.values.size(), i)));
-  const std::vector<ValueId> made = node.outputs;
-  to_.add_node(std::move(node));
-  return made;
+  return add(std::move(node), outputs);
+}
+
+ValueId Translation::make_of_domain(const std::string& domain, const std::string& op, int version,
+                                    std::vector<ValueId> inputs, Attributes attributes) {
+  Node node;
+  node.op = op;
+  node.domain = domain;
+  node.version = version;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  return add(std::move(node), 1)[0];
 }
 
 ValueId Translation::make(const std::string& op, std::vector<ValueId> inputs, NamedAttributes attributes) {

@@ -55,6 +55,9 @@ class Translation {
   ValueId make(const std::string& op, std::vector<ValueId> inputs, NamedAttributes attributes = {});
   std::vector<ValueId> make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs,
                                     NamedAttributes attributes = {});
+  /// Adds a node of another domain with one output, in that version of its operators.
+  ValueId make_of_domain(const std::string& domain, const std::string& op, int version,
+                         std::vector<ValueId> inputs, Attributes attributes);
   ValueId make_constant(Tensor tensor);
   ValueId make_integers(const std::vector<int64_t>& values);
   /// Returns input `i`, a shape or the like, as i64.
@@ -80,6 +83,9 @@ class Translation {
   void give(size_t i, ValueId value);
 
  private:
+  /// Adds a node, under the source's name, with so many outputs.
+  std::vector<ValueId> add(Node node, size_t outputs);
+
   const Graph& from_;
   const Node& node_;
   Graph& to_;

@@ -91,7 +91,7 @@ bool is_usable(const Value& value) {
 const RandomOperator& random_operator(OpenGraphWriter& g) {
   static const std::vector<RandomOperator> all = [] {
     std::vector<RandomOperator> list;
-    for (auto family : {random_movements(), random_computations(), random_windows()})
+    for (auto family : {random_movements(), random_computations(), random_windows(), random_selections()})
       list.insert(list.end(), family.begin(), family.end());
     return list;
   }();

@@ -107,6 +107,7 @@ struct RandomOperator {
 std::span<const RandomOperator> random_movements();
 std::span<const RandomOperator> random_computations();
 std::span<const RandomOperator> random_windows();
+std::span<const RandomOperator> random_selections();
 
 inline std::string list(const std::vector<int64_t>& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));

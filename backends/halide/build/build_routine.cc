@@ -129,6 +129,38 @@ BuiltKernel build_tree_ensemble(KernelBuilder& b) {
   return built;
 }
 
+/// Computes the output by one call of a function that writes it all: `arguments` are its.
+BuiltKernel call_once(KernelBuilder& b, const std::string& function,
+                      const std::vector<Halide::ExternFuncArgument>& arguments) {
+  Func out("out");
+  out.define_extern(function, arguments, storage_type(b.output().dtype), make_vars(1, "i"));
+  return b.finish(out, b.output());
+}
+
+/// Finds distinct elements by unsigned keys in their order.
+BuiltKernel build_unique(KernelBuilder& b) {
+  const Node& node = b.anchor();
+  const auto attributes = attributes_of<CountedAttributes>(node);
+  const Expr length = b.size(b.sizes(node.inputs[0])[0]);
+  Func keys("keys");
+  const Var i("i");
+  const Expr key = order_key(b.operand(node.inputs[0]).at({i}));
+  keys(i) = key;
+  keys.compute_root().bound_storage(i, length);
+  return call_once(b, fmt::format("intarsia_unique_{}", key.type().bits()),
+                   {Halide::user_context_value(), keys, b.buffer(node.inputs[0]), length,
+                    as_int(attributes.wanted), int{attributes.sorted}});
+}
+
+BuiltKernel build_non_max_suppression(KernelBuilder& b) {
+  const auto attributes = attributes_of<CountedAttributes>(b.anchor());
+  std::vector<Halide::ExternFuncArgument> arguments{Halide::user_context_value()};
+  for (ValueId input : b.anchor().inputs) arguments.emplace_back(b.buffer(input));
+  arguments.emplace_back(int{attributes.has_score});
+  arguments.emplace_back(int{attributes.centered});
+  return call_once(b, "intarsia_non_max_suppression", arguments);
+}
+
 /// Draws all numbers at once, as each depends on those before it.
 BuiltKernel build_random(KernelBuilder& b) {
   const RandomAttributes random = attributes_of<RandomAttributes>(b.anchor());
@@ -156,6 +188,15 @@ BuiltKernel build_routine(KernelBuilder& b) {
       return build_tree_ensemble(b);
     case CoreOp::random:
       return build_random(b);
+    case CoreOp::non_zero:
+      return call_once(b, "intarsia_non_zero", {b.buffer(b.anchor().inputs[0])});
+    case CoreOp::compress:
+      return call_once(b, "intarsia_compress",
+                       {b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});
+    case CoreOp::unique:
+      return build_unique(b);
+    case CoreOp::non_max_suppression:
+      return build_non_max_suppression(b);
     default:
       return build_top_k(b);
   }

@@ -89,6 +89,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     if (kernel.isa.is_opencl()) make_comparisons_plain(built.output);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
+    if (!kernel.isa.is_offloaded()) load_from_output(pipeline, built.output.name(), built.output);
     if (kernel.isa.is_offloaded()) hold_half_floats_as_bits(pipeline);
     for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
     if (!built.dot_tile_sums.empty())

@@ -26,6 +26,7 @@ constexpr auto families = std::to_array<Family>({{elementwise_rules},
                                                  {quantization_rules, Numbers::moved},
                                                  {scatter_rules},
                                                  {selection_rules},
+                                                 {counted_rules, Numbers::moved},
                                                  {sampling_rules},
                                                  {tree_rules},
                                                  {random_rules}});
@@ -181,6 +182,17 @@ Status check_open_sizes(const Graph& graph, std::vector<SizeRequirement>& requir
   return {};
 }
 
+/// Checks that nothing in the region reads what has a size that its kernel counts.
+Status check_counted(const Graph& graph) {
+  for (const Node& node : graph.nodes)
+    for (ValueId input : node.inputs)
+      if (const NodeId from = graph.value(input).producer;
+          from != no_node && counted_output(graph.node(from)))
+        return fail("{} reads the output of {}, whose size is known after its region", node.op,
+                    graph.node(from).op);
+  return {};
+}
+
 }  // namespace
 
 bool has_open_sizes(const Graph& region) {
@@ -189,12 +201,15 @@ bool has_open_sizes(const Graph& region) {
   });
 }
 
+bool is_bound_by_runs(const Graph& graph) { return has_open_sizes(graph) || has_counted_outputs(graph); }
+
 Result<Graph> canonicalize(const Graph& region, std::vector<SizeRequirement>* requirements) {
   TRY(check_values(region));
   Rewriter rewriter(region);
   Graph graph = TRY(rewriter.rewrite(find_rule));
   std::vector<SizeRequirement> required = rewriter.requirements();
   check_canonical(graph);
+  TRY(check_counted(graph));
   if (has_open_sizes(graph)) {
     if (const std::string untold = find_untold_size(region); !untold.empty())
       return fail("no input has an axis that tells the size '{}'", untold);

@@ -14,6 +14,9 @@ namespace intarsia::halide {
 /// Checks whether a size of a value is not a number.
 bool has_open_sizes(const Graph& region);
 
+/// Checks whether a run binds a canonical region to its sizes: some are open, or kernels count them.
+bool is_bound_by_runs(const Graph& graph);
+
 /// Expression that is 0 or more in all runs whose sizes the model works with.
 struct SizeRequirement {
   Dim nonnegative;

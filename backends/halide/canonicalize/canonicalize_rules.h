@@ -18,6 +18,7 @@ std::span<const RuleEntry> recurrent_rules();
 std::span<const RuleEntry> quantization_rules();
 std::span<const RuleEntry> scatter_rules();
 std::span<const RuleEntry> selection_rules();
+std::span<const RuleEntry> counted_rules();
 std::span<const RuleEntry> sampling_rules();
 std::span<const RuleEntry> tree_rules();
 std::span<const RuleEntry> random_rules();

@@ -3,157 +3,48 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <deque>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
 #include "backends/halide/routines/tree_table.h"
+#include "base/decision_trees.h"
 
 namespace intarsia::halide {
 namespace {
-
-/// Tests, numbered as in the attribute nodes_modes.
-enum class Test : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, member };
-
-/// A node of the model, or a leaf.
-struct TreeReference {
-  bool is_leaf = false;
-  int64_t number = 0;
-};
-
-/// Node of the model.
-struct TreeTest {
-  Test test = Test::less_equal;
-  int64_t feature = 0;
-  double split = 0;
-  bool missing_is_true = false;
-  TreeReference next[2];  // if false, if true
-  std::vector<double> members;
-};
-
-struct Ensemble {
-  std::vector<TreeTest> nodes;
-  std::vector<int64_t> roots, targets;  // targets of the leaves
-  std::vector<double> weights;
-};
-
-template <typename T>
-std::vector<double> to_doubles(const Tensor& tensor) {
-  const auto numbers = tensor.as<T>();
-  return {numbers.begin(), numbers.end()};
-}
-
-Result<std::vector<double>> numbers_of(const Rewriter& r, std::string_view attribute) {
-  const Tensor* tensor = r.attributes().get_tensor(attribute);
-  if (tensor == nullptr) return std::vector<double>();
-  if (tensor->dtype() == DType::f32) return to_doubles<float>(*tensor);
-  if (tensor->dtype() == DType::f64) return to_doubles<double>(*tensor);
-  if (tensor->dtype() == DType::u8) return to_doubles<uint8_t>(*tensor);
-  return fail("TreeEnsemble: {} has dtype {}", attribute, dtype_name(tensor->dtype()));
-}
-
-/// Gives the sets of numbers, each ended by NaN, to the tests for members, in the order in which a walk from
-/// the roots, true side first, meets them. Fails if a node is met twice.
-Status walk_nodes(Ensemble& ensemble, const std::vector<double>& members) {
-  auto next = members.begin();
-  std::vector<bool> met(ensemble.nodes.size());
-  std::vector<int64_t> open(ensemble.roots.rbegin(), ensemble.roots.rend());
-  while (!open.empty()) {
-    const auto number = static_cast<size_t>(open.back());
-    open.pop_back();
-    if (met[number]) return fail("TreeEnsemble: node {} is reached twice", number);
-    met[number] = true;
-    TreeTest& node = ensemble.nodes[number];
-    if (node.test == Test::member) {
-      const auto end = std::find_if(next, members.end(), [](double member) { return std::isnan(member); });
-      node.members.assign(next, end);
-      next = end == members.end() ? end : end + 1;
-    }
-    for (const TreeReference& to : node.next)
-      if (!to.is_leaf) open.push_back(to.number);
-  }
-  return {};
-}
-
-Status read_nodes(const Rewriter& r, Ensemble& ensemble, int64_t features) {
-  const Attributes& attributes = r.attributes();
-  const std::vector<double> modes = TRY(numbers_of(r, "nodes_modes")),
-                            splits = TRY(numbers_of(r, "nodes_splits"));
-  const size_t count = modes.size();
-  const std::vector<int64_t> feature = attributes.get_ints("nodes_featureids"),
-                             missing = attributes.get_ints("nodes_missing_value_tracks_true",
-                                                           std::vector<int64_t>(count, 0)),
-                             next[] = {attributes.get_ints("nodes_falsenodeids"),
-                                       attributes.get_ints("nodes_truenodeids")},
-                             leaf[] = {attributes.get_ints("nodes_falseleafs"),
-                                       attributes.get_ints("nodes_trueleafs")};
-  for (size_t size : {splits.size(), feature.size(), missing.size(), next[0].size(), next[1].size(),
-                      leaf[0].size(), leaf[1].size()})
-    if (size != count) return fail("TreeEnsemble: attributes of {} and {} nodes", count, size);
-  for (size_t i = 0; i < count; ++i) {
-    if (!(modes[i] >= 0 && modes[i] <= 6) || feature[i] < 0 || feature[i] >= features)
-      return fail("TreeEnsemble: node {} has mode {} and feature {}", i, modes[i], feature[i]);
-    TreeTest node{
-        static_cast<Test>(static_cast<int>(modes[i])), feature[i], splits[i], missing[i] != 0, {}, {}};
-    for (int side : {0, 1}) {
-      node.next[side] = {leaf[side][i] != 0, next[side][i]};
-      const size_t limit = node.next[side].is_leaf ? ensemble.weights.size() : count;
-      if (next[side][i] < 0 || static_cast<size_t>(next[side][i]) >= limit)
-        return fail("TreeEnsemble: node {} goes to {} of {}", i, next[side][i], limit);
-    }
-    ensemble.nodes.push_back(std::move(node));
-  }
-  return {};
-}
-
-Result<Ensemble> read_ensemble(const Rewriter& r, int64_t features, int64_t targets) {
-  Ensemble ensemble{{},
-                    r.attributes().get_ints("tree_roots"),
-                    r.attributes().get_ints("leaf_targetids"),
-                    TRY(numbers_of(r, "leaf_weights"))};
-  const auto are_below = [](const std::vector<int64_t>& numbers, int64_t limit) {
-    return std::ranges::all_of(numbers, [=](int64_t number) { return number >= 0 && number < limit; });
-  };
-  TRY(read_nodes(r, ensemble, features));
-  if (ensemble.targets.size() != ensemble.weights.size() || !are_below(ensemble.targets, targets) ||
-      ensemble.roots.empty() || !are_below(ensemble.roots, std::ssize(ensemble.nodes)))
-    return fail("TreeEnsemble: {} roots of {} nodes, {} targets of {} weights", ensemble.roots.size(),
-                ensemble.nodes.size(), ensemble.targets.size(), ensemble.weights.size());
-  TRY(walk_nodes(ensemble, TRY(numbers_of(r, "membership_values"))));
-  return ensemble;
-}
 
 /// Nodes as the kernel has them, each tree's in one place, level after level.
 template <typename T>
 class TreeWriter {
  public:
-  explicit TreeWriter(const Ensemble& ensemble) : ensemble_(ensemble) {
-    for (int64_t root : ensemble.roots) write_tree(root);
+  explicit TreeWriter(const DecisionTrees& trees) : from_(trees) {
+    for (const TreeReference& root : trees.roots) write_tree(root);
   }
-
-  Tensor splits() const { return to_tensor<T>(splits_, std::is_same_v<T, float> ? DType::f32 : DType::f64); }
 
   Tensor table() const {
-    const bool has_missing = std::ranges::find(missing_, 1) != missing_.end();
-    std::vector<int32_t> all{to_i32(roots_.size()), to_i32(splits_.size()), to_i32(ensemble_.weights.size()),
-                             int32_t{has_missing}};
-    const auto add = [&](const std::vector<int32_t>& numbers) {
-      all.insert(all.end(), numbers.begin(), numbers.end());
-    };
-    add(features_), add(next_), add(leaves_);
-    if (has_missing) add(missing_);
-    add(roots_), add(depths_);
-    for (size_t leaf = 0; leaf <= ensemble_.weights.size(); ++leaf) all.push_back(to_i32(leaf));
-    for (int64_t target : ensemble_.targets) all.push_back(static_cast<int32_t>(target));
-    return to_tensor<int32_t>(all, DType::i32);
-  }
-
-  Tensor weights() const {
-    return to_tensor<T>(std::vector<T>(ensemble_.weights.begin(), ensemble_.weights.end()),
-                        std::is_same_v<T, float> ? DType::f32 : DType::f64);
+    std::vector<routines::PackedLeafWeight<T>> weights;
+    std::vector<int32_t> first_weights;
+    for (int64_t leaf : leaves_) {
+      first_weights.push_back(to_i32(weights.size()));
+      if (leaf == no_leaf) continue;
+      for (const auto& [target, weight] : from_.leaves[static_cast<size_t>(leaf)])
+        weights.push_back({static_cast<T>(weight), static_cast<int32_t>(target)});
+    }
+    first_weights.push_back(to_i32(weights.size()));
+    const bool has_missing = std::ranges::any_of(
+        nodes_, [](const auto& node) { return (node.test & routines::tree_missing) != 0; });
+    const routines::TreeTable sizes{to_i32(trees_.size()), to_i32(nodes_.size()), to_i32(weights.size()),
+                                    int32_t{has_missing},  int32_t{is_single()},  {}};
+    return join(std::span(&sizes, 1), std::span(nodes_), std::span(weights), std::span(first_weights),
+                std::span(trees_));
   }
 
  private:
+  static constexpr int64_t no_leaf = -1;
+
   struct Open {
     TreeReference from;
     size_t to;
@@ -162,11 +53,17 @@ class TreeWriter {
 
   static int32_t to_i32(size_t number) { return static_cast<int32_t>(number); }
 
-  template <typename Number>
-  static Tensor to_tensor(const std::vector<Number>& numbers, DType dtype) {
-    Tensor tensor(dtype, {std::ssize(numbers)});
-    std::ranges::copy(numbers, tensor.as<Number>().begin());
-    return tensor;
+  /// Puts arrays one after the other.
+  static Tensor join(const auto&... parts) {
+    Tensor words(DType::i32, {static_cast<int64_t>((parts.size_bytes() + ...) / sizeof(int32_t))});
+    auto* to = static_cast<std::byte*>(words.data());
+    ((std::memcpy(to, parts.data(), parts.size_bytes()), to += parts.size_bytes()), ...);
+    return words;
+  }
+
+  bool is_single() const {
+    return from_.targets == 1 &&
+           std::ranges::all_of(from_.leaves, [](const auto& weights) { return weights.size() == 1; });
   }
 
   /// Returns the greatest number that is less; NaN, than which nothing is at most, if there is none.
@@ -175,103 +72,118 @@ class TreeWriter {
     return number == -infinity ? std::numeric_limits<T>::quiet_NaN() : std::nextafter(number, -infinity);
   }
 
-  void write_tree(int64_t root) {
-    roots_.push_back(to_i32(splits_.size()));
-    depths_.push_back(0);
-    add({false, root}, 0);
+  void write_tree(const TreeReference& root) {
+    trees_.push_back({to_i32(nodes_.size()), 0});
+    open_.push_back({root, add_node(), 0});
     for (; !open_.empty(); open_.pop_front()) {
       const Open next = open_.front();
+      trees_.back().depth = std::max(trees_.back().depth, next.level);
       if (next.from.is_leaf)
-        leaves_[next.to] = static_cast<int32_t>(next.from.number);
+        write_leaf(next.from.number, next.to);
       else
-        write_test(ensemble_.nodes[static_cast<size_t>(next.from.number)], next.to, next.level);
+        write_test(from_.nodes[static_cast<size_t>(next.from.number)], next.to, next.level);
     }
   }
 
-  /// Adds a node, a leaf until it is written as another one, and returns its number.
-  size_t add_node(int32_t level) {
-    const size_t number = splits_.size();
-    splits_.push_back(std::numeric_limits<T>::quiet_NaN());
-    features_.push_back(0);
-    next_.insert(next_.end(), 2, to_i32(number));
-    leaves_.push_back(0);
-    missing_.push_back(0);
-    depths_.back() = std::max(depths_.back(), level);
-    return number;
+  void write_leaf(int64_t leaf, size_t at) {
+    leaves_[at] = leaf;
+    if (is_single_) nodes_[at].split = static_cast<T>(from_.leaves[static_cast<size_t>(leaf)][0].weight);
   }
 
-  size_t add(const TreeReference& from, int32_t level) {
-    open_.push_back({from, add_node(level), level});
-    return open_.back().to;
+  /// Adds a node, its own successor until it is written, and returns its number.
+  size_t add_node() {
+    nodes_.push_back({0, 0, to_i32(nodes_.size())});
+    leaves_.push_back(no_leaf);
+    return nodes_.size() - 1;
   }
 
-  void set(size_t at, int64_t feature, T split, size_t if_greater, size_t if_at_most, bool missing) {
-    features_[at] = static_cast<int32_t>(feature);
-    splits_[at] = split;
-    next_[2 * at] = to_i32(if_greater);
-    next_[2 * at + 1] = to_i32(if_at_most);
-    missing_[at] = int32_t{missing};
+  /// Writes a test at a node and adds its two successors, of which it returns the first.
+  size_t write_split(size_t at, int64_t feature, T split, bool missing_passes) {
+    const size_t next = add_node();
+    add_node();
+    const int32_t missing = missing_passes ? routines::tree_missing : 0;
+    nodes_[at] = {split, static_cast<int32_t>(4 * feature) + missing + routines::tree_branch, to_i32(next)};
+    return next;
   }
 
-  void write_test(const TreeTest& node, size_t at, int32_t level) {
-    const bool is_equality = node.test >= Test::equal;
-    const auto tests =
-        static_cast<int32_t>(node.test == Test::member ? std::max<size_t>(node.members.size(), 1) : 1);
-    const int32_t next = level + (is_equality ? 2 * tests : 1);
-    const size_t no = add(node.next[0], next), yes = add(node.next[1], next);
+  /// Makes a node go to another one whatever it tests.
+  void write_jump(size_t at, size_t to) {
+    nodes_[at] = {std::numeric_limits<T>::quiet_NaN(), routines::tree_branch, to_i32(to)};
+  }
+
+  void write_limit(size_t at, const TreeNode& node, T split, bool missing_passes,
+                   const TreeReference& greater, const TreeReference& at_most, int32_t level) {
+    const size_t next = write_split(at, node.feature, split, missing_passes);
+    open_.push_back({greater, next, level + 1});
+    open_.push_back({at_most, next + 1, level + 1});
+  }
+
+  void write_test(const TreeNode& node, size_t at, int32_t level) {
+    const TreeReference &no = node.next[0], &yes = node.next[1];
     const auto split = static_cast<T>(node.split);
     const bool missing = node.missing_is_true;
     switch (node.test) {
-      case Test::less_equal:
-        return set(at, node.feature, split, no, yes, missing);
-      case Test::less:
-        return set(at, node.feature, below(split), no, yes, missing);
-      case Test::greater:  // of swapped sides: NaN goes to what is now the second
-        return set(at, node.feature, split, yes, no, !missing);
-      case Test::greater_equal:
-        return set(at, node.feature, below(split), yes, no, !missing);
-      case Test::equal:
-        return write_equality(at, node.feature, split, no, yes, missing, level);
-      case Test::not_equal:
-        return write_equality(at, node.feature, split, yes, no, false, level);
-      case Test::member:
-        return write_members(node, at, no, yes, level);
+      case TreeTest::less_equal:
+        return write_limit(at, node, split, missing, no, yes, level);
+      case TreeTest::less:
+        return write_limit(at, node, below(split), missing, no, yes, level);
+      case TreeTest::greater:  // of swapped sides: NaN goes to what is now the second
+        return write_limit(at, node, split, !missing, yes, no, level);
+      case TreeTest::greater_equal:
+        return write_limit(at, node, below(split), !missing, yes, no, level);
+      case TreeTest::equal:
+        return write_members(at, node, std::array{split}, missing, no, yes, level);
+      case TreeTest::not_equal:
+        return write_members(at, node, std::array{split}, false, yes, no, level);
+      case TreeTest::member: {
+        std::vector<T> members(node.members.begin(), node.members.end());
+        if (members.empty()) members.push_back(std::numeric_limits<T>::quiet_NaN());
+        return write_members(at, node, members, missing, no, yes, level);
+      }
     }
   }
 
-  /// Writes a test for a number: what is at most the number goes on to whether it is at most the one below.
-  void write_equality(size_t at, int64_t feature, T split, size_t no, size_t yes, bool missing,
-                      int32_t level) {
-    const size_t second = add_node(level + 1);
-    set(at, feature, split, no, second, missing);
-    set(second, feature, below(split), yes, no, false);
-  }
-
-  void write_members(const TreeTest& node, size_t at, size_t no, size_t yes, int32_t level) {
-    if (node.members.empty())
-      return set(at, node.feature, std::numeric_limits<T>::quiet_NaN(), no, yes, node.missing_is_true);
-    for (size_t i = 0; i < node.members.size(); ++i, level += 2) {
-      const bool is_last = i + 1 == node.members.size();
-      const size_t otherwise = is_last ? no : add_node(level + 2);
-      write_equality(at, node.feature, static_cast<T>(node.members[i]), otherwise, yes, node.missing_is_true,
-                     level);
-      at = otherwise;
+  /// Writes tests for numbers: what is at most a number goes on to whether it is at most the one below.
+  void write_members(size_t at, const TreeNode& node, std::span<const T> members, bool missing,
+                     const TreeReference& no, const TreeReference& yes, int32_t level) {
+    const int32_t last = level + 3 * static_cast<int32_t>(members.size());  // a jump is a step, too
+    std::optional<size_t> found;
+    for (T member : members) {
+      const size_t next = write_split(at, node.feature, member, missing),
+                   equal = write_split(next + 1, node.feature, below(member), false);
+      if (found)
+        write_jump(equal, *found);
+      else
+        open_.push_back({yes, equal, last}), found = equal;
+      write_jump(equal + 1, next);
+      at = next;
     }
+    open_.push_back({no, at, last});
   }
 
-  const Ensemble& ensemble_;
-  std::vector<T> splits_;
-  std::vector<int32_t> features_, next_, leaves_, missing_, roots_, depths_;
+  const DecisionTrees& from_;
+  const bool is_single_ = is_single();
+  std::vector<routines::PackedTreeNode<T>> nodes_;
+  std::vector<int64_t> leaves_;  // of each node
+  std::vector<routines::PackedTree> trees_;
   std::deque<Open> open_;
 };
 
-template <typename T>
-ValueId emit_trees(Rewriter& r, const Ensemble& ensemble, const TreeAttributes& attributes) {
-  const TreeWriter<T> writer(ensemble);
-  const ValueId splits = r.add_constant(writer.splits()), weights = r.add_constant(writer.weights()),
-                table = r.add_constant(writer.table());
-  return r.emit(CoreOp::tree_ensemble, {r.in(0), splits, weights, table}, r.dtype(r.in(0)), r.out_sizes(),
-                attributes);
+/// Emits sums of weights, in the type of the elements.
+ValueId emit_trees(Rewriter& r, const DecisionTrees& trees) {
+  const DType dtype = r.dtype(r.in(0));
+  const ValueId table = r.add_constant(dtype == DType::f64 ? TreeWriter<double>(trees).table()
+                                                           : TreeWriter<float>(trees).table());
+  return r.emit(CoreOp::tree_ensemble, {r.in(0), table}, dtype, r.out_sizes(),
+                TreeAttributes{static_cast<int64_t>(trees.aggregate)});
+}
+
+/// Returns the number of features of rows of floats.
+Result<int64_t> features_of(Rewriter& r) {
+  TRY(require_floats(r));
+  const SymbolicShape& x = r.sizes(r.in(0));
+  if (x.size() != 2 || !x[1].is_number()) return fail("{} of {}", r.node().op, print_shape(x));
+  return x[1].number();
 }
 
 /// Returns scores after the attribute post_transform: 0 none, 1 softmax, 2 logistic, 3 softmax of those that
@@ -298,20 +210,25 @@ Result<ValueId> transformed(Rewriter& r, ValueId scores, int64_t transform) {
 }
 
 Status tree_ensemble(Rewriter& r) {
-  TRY(require_floats(r));
-  const SymbolicShape& x = r.sizes(r.in(0));
-  const TreeAttributes attributes{r.attributes().get_int("aggregate_function", 1)};
-  if (x.size() != 2 || !x[1].is_number() || attributes.aggregate < 0 || attributes.aggregate > 3)
-    return fail("TreeEnsemble of {}, aggregate_function {}", print_shape(x), attributes.aggregate);
-  const Ensemble ensemble = TRY(read_ensemble(r, x[1].number(), r.attributes().get_int("n_targets", 1)));
-  const ValueId scores = r.dtype(r.in(0)) == DType::f64 ? emit_trees<double>(r, ensemble, attributes)
-                                                        : emit_trees<float>(r, ensemble, attributes);
-  r.set_output(0, TRY(transformed(r, scores, r.attributes().get_int("post_transform", 0))));
+  const DecisionTrees trees =
+      TRY(with_context(read_tree_ensemble(r.attributes(), TRY(features_of(r))), "TreeEnsemble"));
+  r.set_output(0, TRY(transformed(r, emit_trees(r, trees), r.attributes().get_int("post_transform", 0))));
+  return {};
+}
+
+/// Rewrites a TreeEnsembleRegressor that only sums; its translation makes others of it.
+Status tree_regressor(Rewriter& r) {
+  const DecisionTrees trees =
+      TRY(with_context(read_tree_regressor(r.attributes(), TRY(features_of(r))), "TreeEnsembleRegressor"));
+  if (!trees.base_values.empty() || r.attributes().get_string("post_transform", "NONE") != "NONE")
+    return fail("TreeEnsembleRegressor with base_values or post_transform");
+  r.set_output(0, r.converted(emit_trees(r, trees), DType::f32));
   return {};
 }
 
 constexpr std::array tree_rule_list = std::to_array<RuleEntry>({
     {"TreeEnsemble", tree_ensemble},
+    {"TreeEnsembleRegressor", tree_regressor},
 });
 
 }  // namespace

@@ -1,21 +1,27 @@
 #include "backends/halide/canonicalize/told_sizes.h"
 
 #include <algorithm>
+#include <array>
 
 #include "graph/data_sizes.h"
 
 namespace intarsia::halide {
 namespace {
 
-std::set<std::string> symbols_of_values(const Graph& region) {
+std::set<std::string> symbols_of(const Value& value) {
   std::set<std::string> symbols;
-  for (const Value& value : region.values)
-    if (!value.constant && value.type.shape)
-      for (const Dim& size : *value.type.shape) symbols.merge(size.symbols());
+  if (!value.constant && value.type.shape)
+    for (const Dim& size : *value.type.shape) symbols.merge(size.symbols());
   return symbols;
 }
 
 }  // namespace
+
+bool is_counted(const Node& node) {
+  constexpr auto ops =
+      std::to_array<std::string_view>({"Compress", "NonMaxSuppression", "NonZero", "Unique"});
+  return (node.domain.empty() || node.domain == "ai.onnx") && std::ranges::find(ops, node.op) != ops.end();
+}
 
 std::set<std::string> told_sizes(const Graph& region) {
   std::set<std::string> told;
@@ -32,14 +38,18 @@ std::set<std::string> told_sizes(const Graph& region) {
 
 std::string find_untold_size(const Graph& region) {
   const std::set<std::string> told = told_sizes(region);
-  for (const std::string& symbol : symbols_of_values(region))
-    if (!told.contains(symbol)) return symbol;
+  for (const Value& value : region.values) {
+    if (value.producer != no_node && is_counted(region.node(value.producer))) continue;
+    for (const std::string& symbol : symbols_of(value))
+      if (!told.contains(symbol)) return symbol;
+  }
   return {};
 }
 
 std::string find_data_size(const Graph& region) {
-  for (const std::string& symbol : symbols_of_values(region))
-    if (depends_on_data(region, Dim::named(symbol))) return symbol;
+  for (const Value& value : region.values)
+    for (const std::string& symbol : symbols_of(value))
+      if (depends_on_data(region, Dim::named(symbol))) return symbol;
   return {};
 }
 

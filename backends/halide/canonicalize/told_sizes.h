@@ -12,7 +12,11 @@ namespace intarsia::halide {
 /// region's inputs tell, since an axis is a multiple of one plus a number.
 std::set<std::string> told_sizes(const Graph& region);
 
-/// Returns a symbol of the region's sizes that a run cannot tell; empty if there is none.
+/// Checks for a node whose output's size its kernel counts, so that only another region reads it.
+bool is_counted(const Node& node);
+
+/// Returns a symbol of the region's sizes that a run cannot tell, but for those that kernels count; empty if
+/// there is none.
 std::string find_untold_size(const Graph& region);
 
 /// Returns a symbol of the region's sizes that depends on data; empty if there is none.

@@ -181,10 +181,16 @@ CoreAttributes default_attributes_of_reduction(CoreOp op) {
   return ReductionAttributes{};
 }
 
+bool is_selection(CoreOp op) {
+  return op == CoreOp::non_zero || op == CoreOp::compress || op == CoreOp::unique ||
+         op == CoreOp::non_max_suppression;
+}
+
 CoreAttributes default_attributes_of_routine(CoreOp op) {
   if (op == CoreOp::top_k) return TopKAttributes{};
   if (op == CoreOp::tree_ensemble) return TreeAttributes{};
   if (op == CoreOp::random) return RandomAttributes{};
+  if (is_selection(op)) return CountedAttributes{};
   return RoiAttributes{};
 }
 
@@ -205,6 +211,16 @@ std::optional<PadMode> find_pad_mode(std::string_view name) { return find_named<
 std::string_view name_of(Update update) { return update_names.at(static_cast<size_t>(update)); }
 
 std::optional<Update> find_update(std::string_view name) { return find_named<Update>(update_names, name); }
+
+std::optional<CountedAttributes> counted_output(const Node& node) {
+  if (!is_selection(op_of(node))) return std::nullopt;
+  const auto attributes = attributes_of<CountedAttributes>(node);
+  return attributes.is_counted ? std::optional(attributes) : std::nullopt;
+}
+
+bool has_counted_outputs(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) { return counted_output(node).has_value(); });
+}
 
 CoreAttributes default_attributes(CoreOp op) {
   switch (form_of(op)) {

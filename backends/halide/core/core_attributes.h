@@ -182,12 +182,32 @@ struct RoiAttributes {
   bool operator==(const RoiAttributes&) const = default;
 };
 
-/// Parameter of TreeEnsemble, whose inputs are rows, and constants: splits of nodes, weights of leaves, and
-/// the table of routines/tree_table.h.
+/// Parameter of TreeEnsemble, whose inputs are rows and the constant table of routines/tree_table.h.
 struct TreeAttributes {
   int64_t aggregate = 1;  // of the leaves of a target: 0 average, 1 sum, 2 minimum, 3 maximum
   static void fields(auto& a, auto&& field) { field("aggregate", a.aggregate); }
   bool operator==(const TreeAttributes&) const = default;
+};
+
+/// Parameters of operators whose output has a size that they count: it is a header and the elements
+/// (abi/counted.h), which a run gives `sizes`, with the count as axis `counted`.
+struct CountedAttributes {
+  SymbolicShape sizes;  // 1 where the count is
+  int64_t counted = 0;
+  bool is_counted = true;  // whether it counts: groups of a Unique are as many as its elements
+  int64_t wanted = 0;      // of a Unique: 0 values, 1 first places, 2 groups, 3 counts
+  bool sorted = false;     // of a Unique
+  bool has_score = false, centered = false;  // of a NonMaxSuppression
+  static void fields(auto& a, auto&& field) {
+    field("sizes", a.sizes);
+    field("counted", a.counted);
+    field("is_counted", a.is_counted, true);
+    field("wanted", a.wanted, 0);
+    field("sorted", a.sorted, false);
+    field("has_score", a.has_score, false);
+    field("centered", a.centered, false);
+  }
+  bool operator==(const CountedAttributes&) const = default;
 };
 
 /// Parameters of Random, f64 numbers that are uniform in [0, 1) or normal, in row-major order.
@@ -420,17 +440,23 @@ using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
                  ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, ScatterAttributes,
                  TensorScatterAttributes, GridSampleAttributes, DeformAttributes, RoiAttributes,
-                 TreeAttributes, RandomAttributes, TopKAttributes, TriluAttributes, ReverseSequenceAttributes,
-                 ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes, ReductionAttributes,
-                 ArgAttributes, ScanAttributes, RecurrenceAttributes, ModAttributes, BitShiftAttributes,
-                 IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes, HardSigmoidAttributes,
-                 SeluAttributes, ShrinkAttributes>;
+                 TreeAttributes, CountedAttributes, RandomAttributes, TopKAttributes, TriluAttributes,
+                 ReverseSequenceAttributes, ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes,
+                 ReductionAttributes, ArgAttributes, ScanAttributes, RecurrenceAttributes, ModAttributes,
+                 BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes,
+                 HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
 
 /// Returns the attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);
 
 /// Reads the attributes of a node of a canonical graph, which has all of them and no others.
 CoreAttributes read_attributes(const Node& node);
+
+/// Returns the parameters of a node that counts its output's size; absent for others.
+std::optional<CountedAttributes> counted_output(const Node& node);
+
+/// Checks whether some output of a canonical graph has a size that a kernel counts.
+bool has_counted_outputs(const Graph& graph);
 
 /// Returns the attributes of a node, whose operator has the struct T.
 template <typename T>

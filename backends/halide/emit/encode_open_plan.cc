@@ -92,12 +92,19 @@ class OpenPlanEncoder {
       plan_.calls.push_back(call(calls[c], kernels[c], memory.places[c], options));
     for (const auto& [nonnegative, why] : requirements)
       plan_.requirements.push_back(requirement(sizes_.add(nonnegative), why));
+    for (size_t i = 0; i < graph_.outputs.size(); ++i)
+      if (const auto output = counted_output(graph_.node(graph_.value(graph_.outputs[i]).producer)))
+        plan_.counted.push_back(counted(i, *output));
     // Runtimes that read version 4 would run each call once, those that read version 5 check no requirements,
-    // and those that read version 6 take all kernels for the host's.
+    // those that read version 6 take all kernels for the host's, and those that read version 7 count nothing.
     const bool repeats = std::ranges::any_of(calls, [](const Call& call) { return call.times != 1; });
     const KernelDevice device = calls.empty() ? KernelDevice::cpu : calls[0].kernel.isa.device;
     plan_.device = static_cast<uint8_t>(device);
-    plan_.version = device != KernelDevice::cpu ? 7 : !requirements.empty() ? 6 : repeats ? 5 : 4;
+    plan_.version = !plan_.counted.empty()        ? 8
+                    : device != KernelDevice::cpu ? 7
+                    : !requirements.empty()       ? 6
+                    : repeats                     ? 5
+                                                  : 4;
     for (const EmittedKernel& kernel : kernels)
       plan_.scratch_bytes = std::max<uint64_t>(plan_.scratch_bytes, kernel.scratch_bytes);
     plan_.workers = static_cast<uint32_t>(options.threads);
@@ -110,6 +117,14 @@ class OpenPlanEncoder {
     to.size = size;
     to.why = why;
     return std::make_unique<open::RequirementT>(std::move(to));
+  }
+
+  std::unique_ptr<open::CountedT> counted(size_t output, const CountedAttributes& attributes) {
+    open::CountedT to;
+    to.output = static_cast<uint32_t>(output);
+    to.axis = static_cast<uint32_t>(attributes.counted);
+    to.dims = sizes_.add(attributes.sizes);
+    return std::make_unique<open::CountedT>(std::move(to));
   }
 
   std::unique_ptr<open::TensorT> tensor(ValueId value) {

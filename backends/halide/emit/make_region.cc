@@ -32,9 +32,10 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
                            const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                            MemoryPlan memory, const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
-  region.blob = has_open_sizes(graph) ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
-                                      : encode_plan(graph, calls, kernels, options, emit, memory);
-  if (has_open_sizes(graph)) region.open_workspace = open_workspace(memory, kernels, options.threads);
+  const bool is_open = is_bound_by_runs(graph);
+  region.blob = is_open ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
+                        : encode_plan(graph, calls, kernels, options, emit, memory);
+  if (is_open) region.open_workspace = open_workspace(memory, kernels, options.threads);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;
   for (const auto& [why, bytes] : memory.growths)

@@ -55,7 +55,7 @@ class Planner {
 
   void place_workspace() {
     std::map<ValueId, Lifetime> lifetimes = find_lifetimes(layouts_, calls_);
-    if (has_open_sizes(graph_)) return list_buffers(lifetimes);
+    if (is_bound_by_runs(graph_)) return list_buffers(lifetimes);
     std::map<ValueId, ValueId> taken_over;  // root of a call's output -> root of its input
     for (const Call& call : calls_)
       if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);

@@ -1,6 +1,5 @@
-// Sums of the leaves that rows reach in decision trees. Trees are arrays of nodes: an element that is at most
-// the node's split goes to its second successor, others and NaN to the first; a leaf is its own successor, so
-// that rows walk together, each tree as many steps as it is deep, without branches.
+// Sums of the leaves that rows reach in decision trees (tree_table.h). A leaf is its own successor, so that
+// rows walk together, each tree as many steps as it is deep, without branches.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,40 +13,34 @@ namespace {
 
 constexpr int lanes = 32;  // walks at a time
 
-/// Arrays by node, by tree, by leaf and by entry of a leaf.
+/// Parts of a table.
 template <typename T>
 struct Trees {
-  const T *splits, *weights;
-  const int32_t *features, *next, *leaves, *missing, *roots, *depths, *entries, *targets;
-  int count;
-  bool has_missing;
+  const TreeTable& sizes;
+  const PackedTreeNode<T>* nodes;
+  const PackedLeafWeight<T>* weights;
+  const int32_t* first_weights;  // of each node, and one more
+  const PackedTree* trees;
 
-  Trees(const T* splits_of, const T* weights_of, const int32_t* table)
-      : splits(splits_of), weights(weights_of) {
-    const TreeTable sizes = read_sizes(table);
-    features = table + tree_table_header;
-    next = features + sizes.nodes;
-    leaves = next + 2 * int64_t{sizes.nodes};
-    missing = leaves + sizes.nodes;
-    roots = missing + (sizes.has_missing ? sizes.nodes : 0);
-    depths = roots + sizes.trees;
-    entries = depths + sizes.trees;
-    targets = entries + sizes.leaves + 1;
-    count = sizes.trees;
-    has_missing = sizes.has_missing;
-  }
+  explicit Trees(const int32_t* table)
+      : sizes(*reinterpret_cast<const TreeTable*>(table)),
+        nodes(reinterpret_cast<const PackedTreeNode<T>*>(&sizes + 1)),
+        weights(reinterpret_cast<const PackedLeafWeight<T>*>(nodes + sizes.nodes)),
+        first_weights(reinterpret_cast<const int32_t*>(weights + sizes.weights)),
+        trees(reinterpret_cast<const PackedTree*>(first_weights + sizes.nodes + 1)) {}
 };
 
 template <bool has_missing, typename T>
-void take_steps(const Trees<T>& trees, const T* x, int64_t step, const int64_t first[lanes], int depth,
-                int32_t at[lanes]) {
+void take_steps(const PackedTreeNode<T>* nodes, const T* x, int64_t step, const int64_t first[lanes],
+                int depth, int32_t at[lanes]) {
   for (int d = 0; d < depth; ++d)
     for (int i = 0; i < lanes; ++i) {
-      const int32_t node = at[i];
-      const T element = x[first[i] + trees.features[node] * step];
-      int32_t is_true = element <= trees.splits[node];
-      if constexpr (has_missing) is_true |= static_cast<int32_t>(element != element) & trees.missing[node];
-      at[i] = trees.next[2 * int64_t{node} + is_true];
+      const PackedTreeNode<T>& node = nodes[at[i]];
+      const T element = x[first[i] + (node.test >> 2) * step];
+      int32_t passes = element <= node.split;
+      if constexpr (has_missing)
+        passes |= static_cast<int32_t>(element != element) & node.test / tree_missing;
+      at[i] = node.next + (passes & node.test & tree_branch);
     }
 }
 
@@ -55,27 +48,29 @@ void take_steps(const Trees<T>& trees, const T* x, int64_t step, const int64_t f
 template <typename T>
 void walk(const Trees<T>& trees, const T* x, int64_t step, const int64_t first[lanes], int depth,
           int32_t at[lanes]) {
-  if (trees.has_missing)
-    take_steps<true>(trees, x, step, first, depth, at);
+  if (trees.sizes.has_missing != 0)
+    take_steps<true>(trees.nodes, x, step, first, depth, at);
   else
-    take_steps<false>(trees, x, step, first, depth, at);
+    take_steps<false>(trees.nodes, x, step, first, depth, at);
 }
 
 enum class Aggregate { average, sum, minimum, maximum };
 
+inline void add_weight(double& score, double weight, Aggregate how, int trees) {
+  if (how == Aggregate::minimum)
+    score = std::min(score, weight);
+  else if (how == Aggregate::maximum)
+    score = std::max(score, weight);
+  else
+    score += how == Aggregate::average ? weight / trees : weight;
+}
+
+/// Adds the weights of a leaf.
 template <typename T>
 void add_leaf(const Trees<T>& trees, int32_t node, Aggregate how, double* scores) {
-  const int32_t leaf = trees.leaves[node];
-  for (int32_t e = trees.entries[leaf]; e < trees.entries[leaf + 1]; ++e) {
-    double& score = scores[trees.targets[e]];
-    const double weight = trees.weights[e];
-    if (how == Aggregate::minimum)
-      score = std::min(score, weight);
-    else if (how == Aggregate::maximum)
-      score = std::max(score, weight);
-    else
-      score += how == Aggregate::average ? weight / trees.count : weight;
-  }
+  if (trees.sizes.is_single != 0) return add_weight(*scores, trees.nodes[node].split, how, trees.sizes.trees);
+  for (int32_t w = trees.first_weights[node]; w < trees.first_weights[node + 1]; ++w)
+    add_weight(scores[trees.weights[w].target], trees.weights[w].weight, how, trees.sizes.trees);
 }
 
 /// Walks `count` rows through each tree, from row `from` of x.
@@ -84,10 +79,10 @@ void walk_rows(const Trees<T>& trees, const HalideBuffer& x, int from, int count
                double* scores, int targets) {
   int64_t first_of[lanes];
   for (int i = 0; i < lanes; ++i) first_of[i] = int64_t{from + std::min(i, count - 1)} * x.dim[0].stride;
-  for (int t = 0; t < trees.count; ++t) {
+  for (int t = 0; t < trees.sizes.trees; ++t) {
     int32_t at[lanes];
-    std::fill_n(at, lanes, trees.roots[t]);
-    walk(trees, first<const T>(x), x.dim[1].stride, first_of, trees.depths[t], at);
+    std::fill_n(at, lanes, trees.trees[t].root);
+    walk(trees, first<const T>(x), x.dim[1].stride, first_of, trees.trees[t].depth, at);
     for (int i = 0; i < count; ++i) add_leaf(trees, at[i], how, scores + int64_t{i} * targets);
   }
 }
@@ -97,13 +92,14 @@ template <typename T>
 void walk_trees(const Trees<T>& trees, const HalideBuffer& x, int row, Aggregate how, double* scores) {
   int64_t first_of[lanes];
   std::fill_n(first_of, lanes, int64_t{row} * x.dim[0].stride);
-  for (int t = 0; t < trees.count; t += lanes) {
-    const int count = std::min(lanes, trees.count - t);
+  for (int t = 0; t < trees.sizes.trees; t += lanes) {
+    const int count = std::min(lanes, trees.sizes.trees - t);
     int32_t at[lanes];
     int depth = 0;
     for (int i = 0; i < lanes; ++i) {
-      at[i] = trees.roots[t + std::min(i, count - 1)];
-      depth = std::max(depth, trees.depths[t + std::min(i, count - 1)]);
+      const PackedTree& tree = trees.trees[t + std::min(i, count - 1)];
+      at[i] = tree.root;
+      depth = std::max(depth, tree.depth);
     }
     walk(trees, first<const T>(x), x.dim[1].stride, first_of, depth, at);
     for (int i = 0; i < count; ++i) add_leaf(trees, at[i], how, scores);
@@ -142,11 +138,10 @@ int sum_leaves(void* context, const HalideBuffer& x, const Trees<T>& trees, Aggr
 }
 
 template <typename T>
-int tree_ensemble(void* context, const HalideBuffer& x, const HalideBuffer& splits,
-                  const HalideBuffer& weights, const HalideBuffer& table, int how,
+int tree_ensemble(void* context, const HalideBuffer& x, const HalideBuffer& table, int how,
                   const HalideBuffer& output) {
   if (is_question(x, output)) return 0;
-  const Trees<T> trees(first<const T>(splits), first<const T>(weights), first<const int32_t>(table));
+  const Trees<T> trees(first<const int32_t>(table));
   return sum_leaves<T>(context, x, trees, static_cast<Aggregate>(how), output);
 }
 
@@ -154,14 +149,14 @@ int tree_ensemble(void* context, const HalideBuffer& x, const HalideBuffer& spli
 
 extern "C" {
 
-int intarsia_tree_ensemble_32(void* context, HalideBuffer* x, HalideBuffer* splits, HalideBuffer* weights,
-                              HalideBuffer* table, int how, HalideBuffer* output) {
-  return tree_ensemble<float>(context, *x, *splits, *weights, *table, how, *output);
+int intarsia_tree_ensemble_32(void* context, HalideBuffer* x, HalideBuffer* table, int how,
+                              HalideBuffer* output) {
+  return tree_ensemble<float>(context, *x, *table, how, *output);
 }
 
-int intarsia_tree_ensemble_64(void* context, HalideBuffer* x, HalideBuffer* splits, HalideBuffer* weights,
-                              HalideBuffer* table, int how, HalideBuffer* output) {
-  return tree_ensemble<double>(context, *x, *splits, *weights, *table, how, *output);
+int intarsia_tree_ensemble_64(void* context, HalideBuffer* x, HalideBuffer* table, int how,
+                              HalideBuffer* output) {
+  return tree_ensemble<double>(context, *x, *table, how, *output);
 }
 }
 

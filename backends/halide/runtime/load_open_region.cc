@@ -29,6 +29,7 @@ class Loader {
     TRY(load_symbols());
     TRY(load_buffers());
     TRY(load_requirements());
+    TRY(load_counted());
     code_.scratch_bytes = plan_.scratch_bytes();
     code_.workers = plan_.workers();
     if (code_.scratch_bytes > max_scratch_bytes || code_.workers == 0 || code_.workers > max_workers)
@@ -146,6 +147,23 @@ class Loader {
       const open::Requirement& from = *plan_.requirements()->Get(i);
       if (!is_size(from.size()) || from.why() == nullptr) return damaged_plan();
       code_.requirements.push_back({from.size(), from.why()->string_view()});
+    }
+    return {};
+  }
+
+  Status load_counted() {
+    if (!take(plan_.counted())) return damaged_plan();
+    if (count(plan_.counted()) > 0 && code_.device != KernelDevice::cpu) return damaged_plan();
+    for (uint32_t i = 0; i < count(plan_.counted()); ++i) {
+      const open::Counted& from = *plan_.counted()->Get(i);
+      if (!take(from.dims()) || count(from.dims()) > max_dimensions || from.axis() >= count(from.dims()))
+        return damaged_plan();
+      OpenCounted to{from.output(), from.axis(), copy(from.dims())};
+      const auto is_same = [&](const OpenCounted& other) { return other.output == to.output; };
+      if (to.output >= code_.outputs.size() || !all_below(to.dims, code_.sizes.size()) ||
+          std::ranges::any_of(code_.counted, is_same))
+        return damaged_plan();
+      code_.counted.push_back(std::move(to));
     }
     return {};
   }

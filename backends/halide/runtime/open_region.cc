@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <memory_resource>
+#include <new>
 
+#include "backends/halide/abi/counted.h"
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/runtime/calls_beside.h"
 #include "backends/halide/runtime/plan_parts.h"
@@ -46,9 +49,14 @@ class RegionBinder {
     values_ = TRY(evaluate_all(code_.sizes, symbols_, max_size_value));
     for (const auto& [size, why] : code_.requirements)
       if (values_[size] < 0) return fail("{}", why);
-    BoundRegion bound{{symbols_.begin(), symbols_.end()}, {}, {}, 0, RegionExecutable({})};
+    BoundRegion bound{{symbols_.begin(), symbols_.end()}, {}, {}, {}, 0, RegionExecutable({})};
     bound.inputs = TRY(bind_tensors(code_.inputs, region_.input_bytes));
     bound.outputs = TRY(bind_tensors(code_.outputs, region_.output_bytes));
+    for (const OpenCounted& counted : code_.counted) {
+      bound.counted.push_back(TRY(shape_of(counted.dims)));
+      if (region_.output_bytes[counted.output] < counted_header)
+        return fail("output {} has no room for a count", counted.output);
+    }
     TRY(place_buffers());
     region_.calls.reserve(code_.calls.size());
     for (size_t c = 0; c < code_.calls.size(); ++c)
@@ -67,12 +75,17 @@ class RegionBinder {
   }
 
  private:
+  Result<Shape> shape_of(const std::vector<uint32_t>& dims) const {
+    Shape shape;
+    for (uint32_t number : dims) shape.push_back(TRY(size_at(values_, number)));
+    return shape;
+  }
+
   Result<std::vector<Shape>> bind_tensors(const std::vector<OpenTensor>& tensors,
                                           std::vector<uint64_t>& bytes) const {
     std::vector<Shape> shapes;
     for (const auto& [dtype, dims] : tensors) {
-      Shape& shape = shapes.emplace_back();
-      for (uint32_t number : dims) shape.push_back(TRY(size_at(values_, number)));
+      shapes.push_back(TRY(shape_of(dims)));
       const int64_t elements = TRY(checked_elements(shapes.back()));
       bytes.push_back(dtype_bytes(dtype, static_cast<size_t>(elements)));
     }
@@ -358,12 +371,27 @@ Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_for(const RunContex
   return bound_to(symbols);
 }
 
+namespace {
+
+/// Makes a tensor of which only what is written takes up room.
+Tensor reserve_tensor(DType dtype, const Shape& shape) {
+  TensorView view{nullptr, dtype, shape};
+  const std::shared_ptr<void> memory = reserve_aligned(view.bytes());
+  if (memory == nullptr) throw std::bad_alloc();
+  view.data = memory.get();
+  return {view, memory};
+}
+
+}  // namespace
+
 /// Returns the outputs with memory for those that the caller has none for, who gets it.
 std::vector<Output> OpenRegion::make_outputs(const RunContext& context, const BoundRegion& bound) const {
   std::vector<Output> outputs(context.outputs.begin(), context.outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].dynamic) continue;
-    const Tensor made(code_.outputs[i].dtype, bound.outputs[i]);
+    const bool is_counted = std::ranges::find(code_.counted, i, &OpenCounted::output) != code_.counted.end();
+    const Tensor made = is_counted ? reserve_tensor(code_.outputs[i].dtype, bound.outputs[i])
+                                   : Tensor(code_.outputs[i].dtype, bound.outputs[i]);
     context.outputs[i].tensor = outputs[i].tensor = made.view();
     context.outputs[i].owner = made.owner();
     outputs[i].dynamic = false;
@@ -382,6 +410,40 @@ Status OpenRegion::run_on_device(const RunContext& context, const BoundRegion& b
   return bound.executable.run(context);
 }
 
+/// Gives outputs the sizes that kernels counted. Counts come from code, whose tensors have room for the most.
+Status OpenRegion::count_outputs(const RunContext& context, const BoundRegion& bound) const {
+  for (size_t i = 0; i < code_.counted.size(); ++i) {
+    TensorView& tensor = context.outputs[code_.counted[i].output].tensor;
+    auto* const header = static_cast<std::byte*>(tensor.data);
+    int64_t count = 0;
+    std::memcpy(&count, header, sizeof(count));
+    Shape shape = bound.counted[i];
+    shape[code_.counted[i].axis] = count;
+    const size_t room = tensor.bytes() - counted_header;
+    if (count < 0 || !checked_elements(shape) ||
+        dtype_bytes(tensor.dtype, static_cast<size_t>(element_count(shape))) > room)
+      return fail("halide: output {} counts {} elements, more than its {} bytes", code_.counted[i].output,
+                  count, room);
+    tensor = {header + counted_header, tensor.dtype, std::move(shape)};
+  }
+  return {};
+}
+
+Status OpenRegion::run_on_host(const RunContext& context, const BoundRegion& bound) const {
+  RunContext here = context;
+  std::vector<Output> outputs;
+  if (std::ranges::any_of(context.outputs, &Output::dynamic)) {
+    outputs = make_outputs(context, bound);
+    here.outputs = outputs;
+  }
+  if (context.workspace != nullptr || bound.workspace_bytes == 0) return bound.executable.run(here);
+  Tensor workspace = take_workspace(bound.workspace_bytes);
+  here.workspace = static_cast<std::byte*>(workspace.data());
+  const Status status = bound.executable.run(here);
+  give_back(std::move(workspace));
+  return status;
+}
+
 Status OpenRegion::run(const RunContext& context) const {
   const std::shared_ptr<const BoundRegion> bound = TRY(bound_for(context));
   for (size_t i = 0; i < context.inputs.size(); ++i)
@@ -394,19 +456,13 @@ Status OpenRegion::run(const RunContext& context) const {
     if (!context.outputs[i].dynamic && context.outputs[i].tensor.shape != bound->outputs[i])
       return fail("halide: output {} has shape {}, want {}", i, print_shape(context.outputs[i].tensor.shape),
                   print_shape(bound->outputs[i]));
+  for (const OpenCounted& counted : code_.counted)
+    if (!context.outputs[counted.output].dynamic)
+      return fail("halide: output {} has a size that depends on data, and memory for a fixed one",
+                  counted.output);
   if (code_.device != KernelDevice::cpu) return run_on_device(context, *bound);
-  RunContext here = context;
-  std::vector<Output> outputs;
-  if (std::ranges::any_of(context.outputs, &Output::dynamic)) {
-    outputs = make_outputs(context, *bound);
-    here.outputs = outputs;
-  }
-  if (context.workspace != nullptr || bound->workspace_bytes == 0) return bound->executable.run(here);
-  Tensor workspace = take_workspace(bound->workspace_bytes);
-  here.workspace = static_cast<std::byte*>(workspace.data());
-  const Status status = bound->executable.run(here);
-  give_back(std::move(workspace));
-  return status;
+  TRY(run_on_host(context, *bound));
+  return count_outputs(context, *bound);
 }
 
 }  // namespace intarsia::halide

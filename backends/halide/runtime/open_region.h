@@ -65,6 +65,12 @@ struct OpenCall {
   bool is_copy = false;         // whether the plan says that it copies its one input as it is
 };
 
+/// Output whose size a kernel counts (abi/counted.h).
+struct OpenCounted {
+  uint32_t output = 0, axis = 0;
+  std::vector<uint32_t> dims;  // numbers of expressions
+};
+
 /// Expression that must not be negative in a run.
 struct OpenRequirement {
   uint32_t size = 0;     // number of an expression
@@ -85,12 +91,13 @@ struct OpenCode {
   std::vector<OpenKernel> kernels;
   std::vector<OpenCall> calls;
   std::vector<OpenRequirement> requirements;
+  std::vector<OpenCounted> counted;
 };
 
 /// Region for the sizes of a run.
 struct BoundRegion {
   std::vector<int64_t> symbols;
-  std::vector<Shape> inputs, outputs;
+  std::vector<Shape> inputs, outputs, counted;
   size_t workspace_bytes = 0;
   RegionExecutable executable;
 };
@@ -114,6 +121,8 @@ class OpenRegion : public Executable {
   Result<std::shared_ptr<const BoundRegion>> bound_to(std::span<const int64_t> symbols) const;
   Status run_on_device(const RunContext& context, const BoundRegion& bound) const;
   std::vector<Output> make_outputs(const RunContext& context, const BoundRegion& bound) const;
+  Status run_on_host(const RunContext& context, const BoundRegion& bound) const;
+  Status count_outputs(const RunContext& context, const BoundRegion& bound) const;
   Tensor take_workspace(size_t bytes) const;
   void give_back(Tensor workspace) const;
 

@@ -144,6 +144,7 @@ constexpr KernelEntry machine_learning_rows[] = {
     {"Binarizer", domain, binarizer},
     {"LabelEncoder", domain, label_encoder},
     {"TreeEnsemble", domain, tree_ensemble},
+    {"TreeEnsembleRegressor", domain, tree_regressor},
 };
 
 }  // namespace

@@ -6,5 +6,6 @@ namespace intarsia::reference {
 
 // tree_ensemble.cc
 Status tree_ensemble(KernelContext& context);
+Status tree_regressor(KernelContext& context);
 
 }  // namespace intarsia::reference

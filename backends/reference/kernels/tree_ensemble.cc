@@ -1,180 +1,114 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "backends/reference/kernels/machine_learning.h"
 #include "backends/reference/kernels/move.h"
+#include "base/decision_trees.h"
 
 namespace intarsia::reference {
 namespace {
 
-/// Tests, numbered as in the attribute nodes_modes.
-enum class Test : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, member };
-
-struct TreeNode {
-  Test test = Test::less_equal;
-  bool missing_is_true = false;
-  bool leaf[2] = {true, true};  // whether the next is a leaf: if false, if true
-  int64_t next[2] = {0, 0};
-  int64_t feature = 0;
-  double split = 0;
-  std::vector<double> members;
-};
-
-struct Ensemble {
-  std::vector<TreeNode> nodes;
-  std::vector<int64_t> roots;
-  std::vector<int64_t> targets;  // targets of the leaves
-  std::vector<double> weights;
-  int64_t target_count = 1;
-};
-
-Result<std::vector<double>> tensor_numbers(const Attributes& attributes, std::string_view name) {
-  const Tensor* tensor = attributes.get_tensor(name);
-  if (tensor == nullptr) return std::vector<double>();
-  if (!is_number(tensor->dtype())) return fail("{} has dtype {}", name, dtype_name(tensor->dtype()));
-  const ReadAs<double> values(tensor->view());
-  return std::vector<double>(values.begin(), values.end());
-}
-
-Status read_nodes(const Attributes& attributes, Ensemble& ensemble) {
-  const std::vector<double> modes = TRY(tensor_numbers(attributes, "nodes_modes"));
-  const std::vector<double> splits = TRY(tensor_numbers(attributes, "nodes_splits"));
-  const std::vector<int64_t> features = attributes.get_ints("nodes_featureids");
-  const std::vector<int64_t> missing = attributes.get_ints("nodes_missing_value_tracks_true");
-  const std::vector<int64_t> next[2] = {attributes.get_ints("nodes_falsenodeids"),
-                                        attributes.get_ints("nodes_truenodeids")};
-  const std::vector<int64_t> leaf[2] = {attributes.get_ints("nodes_falseleafs"),
-                                        attributes.get_ints("nodes_trueleafs")};
-  const size_t count = modes.size();
-  for (size_t size : {splits.size(), features.size(), next[0].size(), next[1].size(), leaf[0].size(),
-                      leaf[1].size(), missing.empty() ? count : missing.size()}) {
-    if (size != count) return fail("the attributes of the nodes have {} and {} entries", count, size);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    if (!(modes[i] >= 0 && modes[i] <= 6)) return fail("mode {} of node {}", modes[i], i);
-    TreeNode node{static_cast<Test>(static_cast<int>(modes[i])),
-                  !missing.empty() && missing[i] != 0,
-                  {},
-                  {},
-                  features[i],
-                  splits[i],
-                  {}};
-    for (int side : {0, 1}) {
-      node.next[side] = next[side][i];
-      node.leaf[side] = leaf[side][i] != 0;
-      const size_t limit = node.leaf[side] ? ensemble.weights.size() : count;
-      if (node.next[side] < 0 || static_cast<size_t>(node.next[side]) >= limit) {
-        return fail("node {} goes to {} of {}", i, node.next[side], limit);
-      }
-    }
-    ensemble.nodes.push_back(std::move(node));
-  }
-  return {};
-}
-
-/// Assigns the sets, each ended by NaN, to the member tests in the order in which a walk from the roots, true
-/// side first, meets them.
-Status assign_members(Ensemble& ensemble, const std::vector<double>& values) {
-  size_t at = 0;
-  std::vector<bool> seen(ensemble.nodes.size());
-  std::vector<int64_t> open(ensemble.roots.rbegin(), ensemble.roots.rend());
-  while (!open.empty()) {
-    const auto number = static_cast<size_t>(open.back());
-    open.pop_back();
-    if (seen[number]) return fail("node {} is reached twice", number);
-    seen[number] = true;
-    TreeNode& node = ensemble.nodes[number];
-    if (node.test == Test::member) {
-      if (at >= values.size()) return fail("node {} has no membership values", number);
-      for (; at < values.size() && !std::isnan(values[at]); ++at) node.members.push_back(values[at]);
-      ++at;
-    }
-    for (int side : {0, 1}) {
-      if (!node.leaf[side]) open.push_back(node.next[side]);
-    }
-  }
-  return {};
-}
-
-Result<Ensemble> read_ensemble(const Attributes& attributes) {
-  Ensemble ensemble;
-  ensemble.weights = TRY(tensor_numbers(attributes, "leaf_weights"));
-  ensemble.targets = attributes.get_ints("leaf_targetids");
-  ensemble.roots = attributes.get_ints("tree_roots");
-  ensemble.target_count = attributes.get_int("n_targets", 1);
-  if (ensemble.target_count < 1 || ensemble.targets.size() != ensemble.weights.size()) {
-    return fail("{} leaf targets, {} weights, {} targets", ensemble.targets.size(), ensemble.weights.size(),
-                ensemble.target_count);
-  }
-  for (int64_t target : ensemble.targets) {
-    if (target < 0 || target >= ensemble.target_count) return fail("leaf target {}", target);
-  }
-  TRY(read_nodes(attributes, ensemble));
-  for (int64_t root : ensemble.roots) {
-    if (root < 0 || static_cast<size_t>(root) >= ensemble.nodes.size()) return fail("tree root {}", root);
-  }
-  TRY(assign_members(ensemble, TRY(tensor_numbers(attributes, "membership_values"))));
-  return ensemble;
-}
-
 bool passes(const TreeNode& node, double value) {
   if (std::isnan(value) && node.missing_is_true) return true;
   switch (node.test) {
-    case Test::less_equal:
+    case TreeTest::less_equal:
       return value <= node.split;
-    case Test::less:
+    case TreeTest::less:
       return value < node.split;
-    case Test::greater_equal:
+    case TreeTest::greater_equal:
       return value >= node.split;
-    case Test::greater:
+    case TreeTest::greater:
       return value > node.split;
-    case Test::equal:
+    case TreeTest::equal:
       return value == node.split;
-    case Test::not_equal:
+    case TreeTest::not_equal:
       return value != node.split;
-    case Test::member:
+    case TreeTest::member:
       break;
   }
   return std::ranges::find(node.members, value) != node.members.end();
 }
 
 template <typename T>
-size_t find_leaf(const Ensemble& ensemble, int64_t root, const T* row) {
-  // The walk ends, since no node is reached twice.
-  const TreeNode* node = &ensemble.nodes[static_cast<size_t>(root)];
-  while (true) {
-    const int side = passes(*node, static_cast<double>(row[node->feature])) ? 1 : 0;
-    if (node->leaf[side]) return static_cast<size_t>(node->next[side]);
-    node = &ensemble.nodes[static_cast<size_t>(node->next[side])];
+const std::vector<LeafWeight>& find_leaf(const DecisionTrees& trees, TreeReference at, const T* row) {
+  while (!at.is_leaf) {
+    const TreeNode& node = trees.nodes[static_cast<size_t>(at.number)];
+    at = node.next[passes(node, static_cast<double>(row[node.feature])) ? 1 : 0];
   }
+  return trees.leaves[static_cast<size_t>(at.number)];
 }
 
-enum class Aggregate { average, sum, minimum, maximum };
-
-void add_tree(double& total, double weight, Aggregate how, size_t trees) {
-  if (how == Aggregate::average) total += weight / static_cast<double>(trees);
-  if (how == Aggregate::sum) total += weight;
-  if (how == Aggregate::minimum) total = std::min(total, weight);
-  if (how == Aggregate::maximum) total = std::max(total, weight);
+void add_weight(double& total, double weight, TreeAggregate how, size_t trees) {
+  if (how == TreeAggregate::average) total += weight / static_cast<double>(trees);
+  if (how == TreeAggregate::sum) total += weight;
+  if (how == TreeAggregate::minimum) total = std::min(total, weight);
+  if (how == TreeAggregate::maximum) total = std::max(total, weight);
 }
 
-/// Transforms scores, by numbers as in the attribute: 0 none, 1 softmax, 2 logistic, 3 softmax that skips
-/// zeros.
-Status transform_scores(std::vector<double>& scores, int64_t transform) {
-  if (transform < 0 || transform > 3) return fail("post_transform {} is not supported", transform);
-  if (transform == 2) {
-    for (double& score : scores) score = 1 / (1 + std::exp(-score));
+/// Transforms of scores, numbered as in the attribute post_transform of TreeEnsemble.
+enum class Transform : uint8_t { none, softmax, logistic, softmax_of_nonzero, probit };
+
+/// Returns the probit of a probability, by Winitzki's approximation of the inverse of erf.
+double probit(double probability) {
+  const double x = 2 * probability - 1, log = std::log((1 - x) * (1 + x));
+  const double v = 2 / (std::numbers::pi * 0.147) + log / 2;
+  return std::numbers::sqrt2 * (x < 0 ? -1 : 1) * std::sqrt(std::sqrt(v * v - log / 0.147) - v);
+}
+
+void transform_scores(std::vector<double>& scores, Transform transform) {
+  for (double& score : scores) {
+    if (transform == Transform::logistic) score = 1 / (1 + std::exp(-score));
+    if (transform == Transform::probit) score = probit(score);
   }
-  if (transform != 1 && transform != 3) return {};
+  if (transform != Transform::softmax && transform != Transform::softmax_of_nonzero) return;
   const double largest = std::ranges::max(scores);
   double sum = 0;
   for (double& score : scores) {
-    if (transform == 3 && score == 0) continue;
+    if (transform == Transform::softmax_of_nonzero && score == 0) continue;
     score = std::exp(score - largest);
     sum += score;
   }
   for (double& score : scores) score /= sum == 0 ? 1 : sum;
+}
+
+/// Computes transformed sums of weights for each row of T.
+template <typename T>
+void sum_weights(const ConstTensorView& x, const DecisionTrees& trees, Transform transform,
+                 const TensorView& y) {
+  const double start = trees.aggregate == TreeAggregate::minimum   ? std::numeric_limits<double>::max()
+                       : trees.aggregate == TreeAggregate::maximum ? std::numeric_limits<double>::lowest()
+                                                                   : 0;
+  // Targets that no leaf names stay at the largest or smallest number of the output's own type.
+  const double limit = std::numeric_limits<T>::max();
+  const ReadAs<T> in(x);
+  WriteAs<double> out(y);
+  std::vector<double> scores(static_cast<size_t>(trees.targets));
+  for (int64_t row = 0; row < y.shape[0]; ++row) {
+    std::ranges::fill(scores, start);
+    for (const TreeReference& root : trees.roots)
+      for (const auto& [target, weight] : find_leaf(trees, root, in.data() + row * x.shape[1]))
+        add_weight(scores[static_cast<size_t>(target)], weight, trees.aggregate, trees.roots.size());
+    for (size_t i = 0; i < trees.base_values.size(); ++i) scores[i] += trees.base_values[i];
+    transform_scores(scores, transform);
+    for (size_t i = 0; i < scores.size(); ++i)
+      out[row * trees.targets + static_cast<int64_t>(i)] = std::clamp(scores[i], -limit, limit);
+  }
+}
+
+/// Computes the output for an input of numbers.
+Status sum_weights(KernelContext& context, const DecisionTrees& trees, DType dtype, Transform transform) {
+  const ConstTensorView& x = context.input(0);
+  if (!is_number(x.dtype)) return unsupported(x.dtype);
+  const Shape shape = {x.shape[0], trees.targets};
+  TRY(checked_elements(shape));
+  const TensorView y = TRY(context.output(0, dtype, shape));
+  if (x.dtype == DType::f64)
+    sum_weights<double>(x, trees, transform, y);
+  else
+    sum_weights<float>(x, trees, transform, y);
   return {};
 }
 
@@ -184,41 +118,22 @@ Status tree_ensemble(KernelContext& context) {
   TRY(require_inputs(context, 1));
   TRY(require_rank(context, 0, 2));
   const ConstTensorView& x = context.input(0);
-  const Attributes& attributes = context.attributes();
-  const Ensemble ensemble = TRY(read_ensemble(attributes));
-  for (const TreeNode& node : ensemble.nodes) {
-    if (node.feature < 0 || node.feature >= x.shape[1])
-      return fail("feature {} of {}", node.feature, x.shape[1]);
-  }
-  const int64_t how = attributes.get_int("aggregate_function", 1);
-  if (how < 0 || how > 3) return fail("aggregate_function is {}", how);
-  const Shape shape = {x.shape[0], ensemble.target_count};
-  TRY(checked_elements(shape));
-  const TensorView y = TRY(context.output(0, x.dtype, shape));
-  const double start = how == 2   ? std::numeric_limits<double>::max()
-                       : how == 3 ? std::numeric_limits<double>::lowest()
-                                  : 0;
-  return dispatch_float(x.dtype, [&]<typename T>() -> Status {
-    const ReadAs<T> in(x);
-    WriteAs<T> out(y);
-    std::vector<double> scores(static_cast<size_t>(ensemble.target_count));
-    for (int64_t row = 0; row < x.shape[0]; ++row) {
-      std::ranges::fill(scores, start);
-      for (int64_t root : ensemble.roots) {
-        const size_t leaf = find_leaf(ensemble, root, in.data() + row * x.shape[1]);
-        add_tree(scores[static_cast<size_t>(ensemble.targets[leaf])], ensemble.weights[leaf],
-                 static_cast<Aggregate>(how), ensemble.roots.size());
-      }
-      TRY(transform_scores(scores, attributes.get_int("post_transform", 0)));
-      for (size_t i = 0; i < scores.size(); ++i) {
-        // Targets that no leaf names stay at the largest or smallest number of the output's own type.
-        const double limit = std::numeric_limits<T>::max();
-        out[row * ensemble.target_count + static_cast<int64_t>(i)] =
-            static_cast<T>(std::clamp(scores[i], -limit, limit));
-      }
-    }
-    return {};
-  });
+  const DecisionTrees trees = TRY(read_tree_ensemble(context.attributes(), x.shape[1]));
+  const int64_t transform = context.attributes().get_int("post_transform", 0);
+  if (transform < 0 || transform > 4) return fail("post_transform is {}", transform);
+  return sum_weights(context, trees, x.dtype, static_cast<Transform>(transform));
+}
+
+Status tree_regressor(KernelContext& context) {
+  constexpr auto names =
+      std::to_array<std::string_view>({"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"});
+  TRY(require_inputs(context, 1));
+  TRY(require_rank(context, 0, 2));
+  const DecisionTrees trees = TRY(read_tree_regressor(context.attributes(), context.input(0).shape[1]));
+  const std::string name = context.attributes().get_string("post_transform", "NONE");
+  const auto at = std::ranges::find(names, name);
+  if (at == names.end()) return fail("post_transform is '{}'", name);
+  return sum_weights(context, trees, DType::f32, static_cast<Transform>(at - names.begin()));
 }
 
 }  // namespace intarsia::reference

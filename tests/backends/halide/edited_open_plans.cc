@@ -56,6 +56,15 @@ input %i : i64[s,2]
 %c = Concat(%t, %t) {axis=0}
 output %c
 output %y)",
+                                      R"(graph "chosen" opsets {"": 18}
+input %x : f32[b,s]
+input %c : bool[s]
+%r = Relu(%x)
+%i = NonZero(%r)
+%k = Compress(%x, %c) {axis=1}
+output %r
+output %i
+output %k)",
                                       sequences};
 
 class EditedOpenTest : public testing::TestWithParam<const char*> {
@@ -118,8 +127,17 @@ class EditedOpenTest : public testing::TestWithParam<const char*> {
       inputs.push_back({copy_between_guards(tensor.view(), memory), {}});
     }
     for (ValueId id : graph_.outputs)
-      outputs.push_back({copy_between_guards({nullptr, DType::f32, shape_of(id)}, memory), {}, false});
+      if (is_data_sized(id))
+        outputs.push_back({.dynamic = true});
+      else
+        outputs.push_back({copy_between_guards({nullptr, DType::f32, shape_of(id)}, memory), {}, false});
     return executable.run({inputs, outputs, nullptr, nullptr});
+  }
+
+  bool is_data_sized(ValueId id) const {
+    return std::ranges::any_of(*graph_.value(id).type.shape, [](const Dim& size) {
+      return !size.substitute({{"b", 1}, {"s", 1}}).is_number();
+    });
   }
 
   TestFolder folder_;
@@ -227,7 +245,17 @@ class OpenPlanEditor {
     if (!call.steps.empty()) call.steps[pick(call.steps.size())] = any(sizes);
   }
 
+  void change_counted(open::CountedT& counted, const open::OpenPlanT& plan) {
+    const size_t what = pick(4);
+    if (what == 0) counted.output = any(plan.outputs.size());
+    if (what == 1) counted.axis = any(counted.dims.size());
+    if (what == 2) counted.dims.resize(pick(counted.dims.size() + 2));
+    if (what == 3 && !counted.dims.empty()) counted.dims[pick(counted.dims.size())] = any(plan.sizes.size());
+  }
+
   void change_rest(open::OpenPlanT& plan, open::CallT& call) {
+    if (!plan.counted.empty() && pick(3) > 0)
+      return change_counted(*plan.counted[pick(plan.counted.size())], plan);
     call.is_copy = !call.is_copy;
     if (pick(2) == 0) {
       plan.scratch_bytes = static_cast<uint64_t>(number());
@@ -291,7 +319,7 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
          const uint32_t zero = add_size(plan, 0);
          plan.buffers[0] = open::Buffer(zero, plan.buffers[0].first(), plan.buffers[0].last());
        }},
-      {"this runtime reads 3 to 7", [](Plan& plan) { plan.version = 8; }},
+      {"this runtime reads 3 to 8", [](Plan& plan) { plan.version = 9; }},
       {"damaged", [](Plan& plan) { plan.device = 99; }},
       {"a window of 3 does not fit", [](Plan& plan) { require(plan, 0, -1); }},
       {"damaged", [](Plan& plan) { require(plan, 1, -1); }},

@@ -1,0 +1,124 @@
+// Operators whose output's size is data: their kernels count it (abi/counted.h), and no other node of the
+// region reads it.
+#include <array>
+
+#include "backends/halide/abi/counted.h"
+#include "backends/halide/abi/element_types.h"
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/core/half_floats.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Emits an operator that counts axis `counted` of `sizes`, which has `most` elements at most.
+void set_counted(Rewriter& r, size_t output, CoreOp op, std::vector<ValueId> inputs, SymbolicShape sizes,
+                 int64_t counted, const Dim& most, CountedAttributes attributes = {}) {
+  const DType dtype = r.stored_out_dtype(output);
+  attributes.counted = counted;
+  attributes.sizes = std::move(sizes);
+  attributes.sizes[static_cast<size_t>(counted)] = 1;
+  const Dim others = product_of_dims(attributes.sizes, 0, attributes.sizes.size());
+  const auto header = static_cast<int64_t>(counted_header / dtype_bytes(dtype, 1));
+  r.set_output(output,
+               r.emit(op, std::move(inputs), dtype, SymbolicShape{others * most + header}, attributes));
+}
+
+Dim elements_of(const SymbolicShape& sizes) { return product_of_dims(sizes, 0, sizes.size()); }
+
+Status non_zero(Rewriter& r) {
+  const ValueId x = r.stored_in(0);
+  if (r.rank(x) == 0) return fail("NonZero of a scalar");
+  if (is_half_float(r.dtype(x))) return fail("NonZero of {}", dtype_name(r.dtype(x)));
+  const SymbolicShape sizes = r.sizes(x);
+  const ValueId is_zero = r.emit(CoreOp::equal, {x, r.add_scalar(0, r.dtype(x))}, DType::boolean, sizes);
+  const ValueId flags = r.emit(CoreOp::logical_not, {is_zero}, DType::boolean, sizes);
+  set_counted(r, 0, CoreOp::non_zero, {flags}, {r.rank(x), 1}, 1, elements_of(sizes));
+  return {};
+}
+
+Status compress(Rewriter& r) {
+  const ValueId x = r.stored_in(0), condition = r.stored_in(1);
+  if (r.dtype(condition) != DType::boolean || r.rank(condition) != 1)
+    return fail("Compress by a condition of {}", print_shape(r.sizes(condition)));
+  SymbolicShape sizes = r.sizes(x);
+  size_t axis = 0;
+  if (r.attributes().has("axis"))
+    axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(x))));
+  else
+    sizes = {elements_of(sizes)};
+  const Dim size = sizes[axis], tests = r.sizes(condition)[0];
+  TRY(r.require(size - tests, fmt::format("a condition of {} for {}", tests.print(), size.print())));
+  const ValueId slices =
+      r.reshape(x, {product_of_dims(sizes, 0, axis), size, product_of_dims(sizes, axis + 1, sizes.size())});
+  set_counted(r, 0, CoreOp::compress, {slices, condition}, sizes, static_cast<int64_t>(axis), size);
+  return {};
+}
+
+Status unique(Rewriter& r) {
+  const ValueId x = r.stored_in(0);
+  if (r.attributes().has("axis") && r.rank(x) != 1) return fail("Unique along an axis");
+  if (is_half_float(r.dtype(x))) return fail("Unique of {}", dtype_name(r.dtype(x)));
+  const Dim size = elements_of(r.sizes(x));
+  const ValueId flat = r.reshape(x, {size});
+  CountedAttributes attributes;
+  attributes.sorted = r.attributes().get_int("sorted", 1) != 0;
+  constexpr size_t groups = 2;
+  for (size_t i = 0; i < r.node().outputs.size(); ++i) {
+    if (!has_output(r.node(), i)) continue;
+    attributes.wanted = static_cast<int64_t>(i);
+    if (i != groups) {
+      set_counted(r, i, CoreOp::unique, {flat}, {1}, 0, size, attributes);
+      continue;
+    }
+    CountedAttributes fixed = attributes;
+    fixed.is_counted = false;
+    r.set_output(i, r.emit(CoreOp::unique, {flat}, DType::i64, SymbolicShape{size}, fixed));
+  }
+  return {};
+}
+
+/// Returns an input of one number, or the number that it is if it is absent.
+Result<ValueId> number_in(Rewriter& r, size_t i, DType dtype, double otherwise) {
+  if (!r.has_input(i)) return r.reshape(r.add_scalar(otherwise, dtype), {1});
+  const ValueId number = r.stored_in(i);
+  if (r.dtype(number) != dtype || elements_of(r.sizes(number)) != 1)
+    return fail("NonMaxSuppression: input {} is {} {}, want one {}", i, dtype_name(r.dtype(number)),
+                print_shape(r.sizes(number)), dtype_name(dtype));
+  return r.reshape(number, {1});
+}
+
+Status non_max_suppression(Rewriter& r) {
+  const ValueId boxes = r.stored_in(0), scores = r.stored_in(1);
+  const SymbolicShape of_boxes = r.sizes(boxes), of_scores = r.sizes(scores);
+  if (r.dtype(boxes) != DType::f32 || r.dtype(scores) != DType::f32 || of_boxes.size() != 3 ||
+      of_scores.size() != 3 || of_boxes[2] != 4)
+    return fail("NonMaxSuppression of {} and {}", print_shape(of_boxes), print_shape(of_scores));
+  for (const Dim& more : {of_boxes[0] - of_scores[0], of_boxes[1] - of_scores[2]})
+    for (const Dim& nonnegative : {more, 0 - more})
+      TRY(r.require(nonnegative,
+                    fmt::format("boxes {} for scores {}", print_shape(of_boxes), print_shape(of_scores))));
+  const ValueId most = TRY(number_in(r, 2, DType::i64, 0)), overlap = TRY(number_in(r, 3, DType::f32, 0)),
+                score = TRY(number_in(r, 4, DType::f32, 0));
+  CountedAttributes attributes;
+  attributes.has_score = r.has_input(4);
+  attributes.centered = r.attributes().get_int("center_point_box", 0) != 0;
+  Dim of_class = of_boxes[1];
+  if (const Tensor* known = r.constant(most))
+    of_class = smaller_of(of_class, std::max<int64_t>(known->as<int64_t>()[0], 0));
+  set_counted(r, 0, CoreOp::non_max_suppression, {boxes, scores, most, overlap, score}, {1, 3}, 0,
+              of_scores[0] * of_scores[1] * of_class, attributes);
+  return {};
+}
+
+constexpr std::array counted_rule_list = std::to_array<RuleEntry>({
+    {"Compress", compress},
+    {"NonMaxSuppression", non_max_suppression},
+    {"NonZero", non_zero},
+    {"Unique", unique},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> counted_rules() { return counted_rule_list; }
+
+}  // namespace intarsia::halide
