@@ -22,7 +22,17 @@ BOUNDS = {"bf16": 0.06, "f16": 0.01}  # of the largest element, those of `check`
 class GraphOfProducts(RandomGraph):
     """Products and convolutions of sizes that instructions for 16 bits take, and what lies between them."""
 
-    KINDS = ("unary", "binary", "product", "product", "convolution", "convolution", "split", "reduce", "square")
+    KINDS = (
+        "unary",
+        "binary",
+        "product",
+        "product",
+        "convolution",
+        "convolution",
+        "split",
+        "reduce",
+        "square",
+    )
 
     def shape(self):
         return self.number(1, 40), self.number(16, 90)
