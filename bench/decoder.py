@@ -36,6 +36,14 @@ def open_onnxruntime(model: pathlib.Path, threads: int) -> onnxruntime.Inference
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
+def measure(
+    model: pathlib.Path, given: dict[str, np.ndarray], threads: int, seconds: float
+) -> dict[str, float]:
+    ours, theirs = bind_ours(model, threads), open_onnxruntime(model, threads)
+    runs = {"ours": lambda: ours.run(given), "theirs": lambda: theirs.run(None, given)}
+    return {name: 1e3 * min(times) for name, times in times_in_turn(runs, seconds).items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -50,13 +58,7 @@ def main() -> None:
         model = save_decoder(OUT / f"decoder_{width}.onnx", width=width, words=words, length=length)
         given = {"steps": np.array(length, "int64"), "first": np.array([1], "int64")}
         for threads in THREADS:
-            ours, theirs = bind_ours(model, threads), open_onnxruntime(model, threads)
-            runs = {
-                "ours": lambda one=ours: one.run(given),
-                "theirs": lambda one=theirs: one.run(None, given),
-            }
-            times = times_in_turn(runs, arguments.seconds)
-            ms = {name: 1e3 * min(all_of_it) for name, all_of_it in times.items()}
+            ms = measure(model, given, threads, arguments.seconds)
             cells = [width, words, length, threads, f"{ms['ours']:.2f}", f"{ms['theirs']:.2f}"]
             print(f"| {' | '.join(map(str, cells))} | {ms['theirs'] / ms['ours']:.2f} |", flush=True)
 

@@ -12,7 +12,8 @@ namespace {
 
 std::string backend_names(const CompileServices& services) {
   std::vector<std::string> names;
-  for (const auto& target : services.backends) names.push_back(target->name());
+  for (const auto& target : services.backends)
+    if (!target->info().runs_bodies) names.push_back(target->name());
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -42,8 +43,9 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
       chosen.push_back(target.get());
   }
   for (const std::string& name : request.backends) {
-    auto at =
-        std::ranges::find_if(services.backends, [&](const auto& target) { return target->name() == name; });
+    auto at = std::ranges::find_if(services.backends, [&](const auto& target) {
+      return target->name() == name && !target->info().runs_bodies;
+    });
     if (at == services.backends.end())
       return fail("--backends {}: no such backend; there are {}", name, backend_names(services));
     if (!request.allow_fallback && (*at)->info().needs_framework) {

@@ -249,12 +249,21 @@ class ControlFlowReader {
         if (made.dtype != types[i].dtype) return fail("carried value {} changes its dtype", i);
         types[i] = generalize(types[i], made);
       }
-      if (types != before) continue;
+      if (types != before) {
+        if (round + 2 == most_rounds) forget_sizes(types);
+        continue;
+      }
       flow_.outputs.assign(types.begin(), types.begin() + flow_.carried);
       flow_.bodies.push_back(std::move(body));
       return {};
     }
     return fail(ErrorKind::unsupported, "the types of carried values do not settle");
+  }
+
+  /// Forgets the sizes of carried values that did not settle so far: values that take turns need many rounds.
+  void forget_sizes(std::vector<ValueType>& types) const {
+    for (size_t i = 0; i < flow_.carried; ++i)
+      if (types[i].shape) std::ranges::fill(*types[i].shape, Dim::unknown());
   }
 
   /// Returns the type of a moving value inside the body: that of an element of a scanned one.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/digest.h"
+#include "compile/compile_bodies.h"
 #include "compile/open_memory.h"
 #include "program/verify_function.h"
 
@@ -84,6 +85,21 @@ std::vector<uint64_t> arenas_of(const FunctionParts& parts, const fbs::FunctionT
     return RegionWorkspace{parts.problem.space_of_target[target],
                            open_workspace_bytes(parts.regions.regions[region], parts.problem.graph)};
   });
+}
+
+/// Adds the memory of the bodies of branches and loops, which is the host's.
+Status add_bodies(const CompiledRegions& regions, MemoryCounter& counter, std::vector<uint64_t>& arenas) {
+  for (const auto& [node, flow] : regions.flows) {
+    for (const CompiledFunction& body : flow->bodies) {
+      const FunctionParts parts{body.name, *body.problem, body.chosen.plan, body.regions, std::nullopt, {}};
+      for (const CompiledRegion& region : body.regions.regions)
+        for (const Tensor& constant : region.constants) counter.add_constant(host_memory, constant.view());
+      const BuiltFunction built = TRY(build_function(parts, 0, 0));
+      arenas[host_memory] += arenas_of(parts, built.function, built.function)[host_memory];
+      TRY(add_bodies(body.regions, counter, arenas));
+    }
+  }
+  return {};
 }
 
 /// Returns, by space, the arena bytes of all sessions of all stages together.
@@ -217,7 +233,9 @@ Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, Consta
   const BuiltFunction built = TRY(build_function(parts, 0, 0));
   for (ValueId id : built.constants)
     counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
-  counter.add_arenas(arenas_of(parts, built.function, built.function));
+  std::vector<uint64_t> arenas = arenas_of(parts, built.function, built.function);
+  TRY(add_bodies(parts.regions, counter, arenas));
+  counter.add_arenas(arenas);
   if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts, built.function)));
   return counter.take();
 }

@@ -232,6 +232,7 @@ Status verify_step(Verification& state, size_t number) {
       return fail("writes '{}', which is already written", state.function.values[id]->name);
     state.ready[id] = true;
   }
+  if (!has_bodies(step) && !step.bodies.empty()) return fail("it has bodies that it does not run");
   switch (step.kind) {
     case fbs::StepKind::run:
       return verify_run(state, step);

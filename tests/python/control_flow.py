@@ -176,6 +176,27 @@ def test_a_carried_value_that_grows(tmp_path):
         compared.check(m=np.array(m, "int64"), v0=floats(2, 3), x=floats(1, 3))
 
 
+def test_carried_values_that_take_turns_growing(tmp_path):
+    names = [f"v{i}" for i in range(6)]
+    step = [
+        node("Concat", ["v0", "x"], ["w5"], axis=0),
+        *[node("Identity", [f"v{i + 1}"], [f"w{i}"]) for i in range(5)],
+        node("Identity", ["c"], ["c_out"]),
+    ]
+    loop = body(
+        "step",
+        step,
+        [("i", INT, []), ("c", BOOL, []), *[(name, FLOAT, [None, 3]) for name in names]],
+        [("c_out", BOOL, []), *[(f"w{i}", FLOAT, [None, 3]) for i in range(6)]],
+    )
+    finals = [f"final{i}" for i in range(6)]
+    nodes = [node("Loop", ["m", "", *["x"] * 6], finals, "again", body=loop)]
+    outputs = [(name, FLOAT, [None, 3]) for name in finals]
+    compared = Compared(tmp_path, nodes, [("m", INT, []), ("x", FLOAT, [1, 3])], outputs)
+    for m in (9, 0, 2):
+        compared.check(m=np.array(m, "int64"), x=floats(1, 3))
+
+
 def test_loops_and_branches_in_a_loop(tmp_path):
     inner = body(
         "inner",
