@@ -290,6 +290,35 @@ def trees(rows: int, count: int) -> Row:
     )
 
 
+def non_zero() -> Row:
+    return Row(
+        "NonZero", "1000 x 1000, a tenth", {"x": (random.random((1000, 1000)) < 0.1).astype(np.float32)}
+    )
+
+
+def compress() -> Row:
+    inputs = {"x": normal(1000, 1000), "condition": random.random(1000) < 0.5}
+    return Row("Compress", "half of 1000 rows of 1000", inputs, {"axis": 0})
+
+
+def unique() -> Row:
+    return Row("Unique", "100000, a thousand distinct", {"x": random.integers(0, 1000, 100000)}, outputs=4)
+
+
+def non_max_suppression() -> Row:
+    corner, size = random.random((1, 8400, 2)) * 600, random.random((1, 8400, 2)) * 60
+    inputs = {
+        "boxes": np.concatenate([corner, corner + size], axis=2).astype(np.float32),
+        "scores": (random.random((1, 20, 8400)) ** 8).astype(np.float32),
+        "most": np.array([100]),
+        "overlap": np.array([0.5], np.float32),
+        "score": np.array([0.3], np.float32),
+    }
+    return Row(
+        "NonMaxSuppression", "20 classes of 8400 boxes", inputs, constants=("most", "overlap", "score")
+    )
+
+
 ROWS: list[Callable[[], Row]] = [
     attention,
     causal_attention,
@@ -320,6 +349,10 @@ ROWS: list[Callable[[], Row]] = [
     max_unpool,
     lambda: trees(1000, 100),
     lambda: trees(1, 500),
+    non_zero,
+    compress,
+    unique,
+    non_max_suppression,
 ]
 
 

@@ -81,8 +81,8 @@ struct Rule {
   bool has_score, is_centered;
 };
 
-/// Calls `take` with the place of each box of a class that is left. Candidates are an order and, in the low 32
-/// bits, a place.
+/// Calls `take` with the place of each box of a class that is left. Candidates are an order and, in the low
+/// 32 bits, a place.
 template <typename Take>
 void suppress(const Rule& rule, const HalideBuffer& boxes, int64_t image, const float* scores, int64_t stride,
               int64_t all, uint64_t* candidates, Boxes& left, const Take& take) {
