@@ -11,16 +11,19 @@ namespace intarsia::halide {
 namespace {
 
 /// Emits an operator that counts axis `counted` of `sizes`, which has `most` elements at most.
-void set_counted(Rewriter& r, size_t output, CoreOp op, std::vector<ValueId> inputs, SymbolicShape sizes,
-                 int64_t counted, const Dim& most, CountedAttributes attributes = {}) {
+Status set_counted(Rewriter& r, size_t output, CoreOp op, std::vector<ValueId> inputs, SymbolicShape sizes,
+                   int64_t counted, const Dim& most, CountedAttributes attributes = {}) {
   const DType dtype = r.stored_out_dtype(output);
   attributes.counted = counted;
   attributes.sizes = std::move(sizes);
   attributes.sizes[static_cast<size_t>(counted)] = 1;
   const Dim others = product_of_dims(attributes.sizes, 0, attributes.sizes.size());
   const auto header = static_cast<int64_t>(counted_header / dtype_bytes(dtype, 1));
-  r.set_output(output,
-               r.emit(op, std::move(inputs), dtype, SymbolicShape{others * most + header}, attributes));
+  const Dim room = others * most + header;
+  if (room.is_number() && room.number() > max_elements)
+    return fail("{} to up to {} elements", r.node().op, room.number());
+  r.set_output(output, r.emit(op, std::move(inputs), dtype, SymbolicShape{room}, attributes));
+  return {};
 }
 
 Dim elements_of(const SymbolicShape& sizes) { return product_of_dims(sizes, 0, sizes.size()); }
@@ -32,8 +35,7 @@ Status non_zero(Rewriter& r) {
   const SymbolicShape sizes = r.sizes(x);
   const ValueId is_zero = r.emit(CoreOp::equal, {x, r.add_scalar(0, r.dtype(x))}, DType::boolean, sizes);
   const ValueId flags = r.emit(CoreOp::logical_not, {is_zero}, DType::boolean, sizes);
-  set_counted(r, 0, CoreOp::non_zero, {flags}, {r.rank(x), 1}, 1, elements_of(sizes));
-  return {};
+  return set_counted(r, 0, CoreOp::non_zero, {flags}, {r.rank(x), 1}, 1, elements_of(sizes));
 }
 
 Status compress(Rewriter& r) {
@@ -50,8 +52,7 @@ Status compress(Rewriter& r) {
   TRY(r.require(size - tests, fmt::format("a condition of {} for {}", tests.print(), size.print())));
   const ValueId slices =
       r.reshape(x, {product_of_dims(sizes, 0, axis), size, product_of_dims(sizes, axis + 1, sizes.size())});
-  set_counted(r, 0, CoreOp::compress, {slices, condition}, sizes, static_cast<int64_t>(axis), size);
-  return {};
+  return set_counted(r, 0, CoreOp::compress, {slices, condition}, sizes, static_cast<int64_t>(axis), size);
 }
 
 Status unique(Rewriter& r) {
@@ -67,7 +68,7 @@ Status unique(Rewriter& r) {
     if (!has_output(r.node(), i)) continue;
     attributes.wanted = static_cast<int64_t>(i);
     if (i != groups) {
-      set_counted(r, i, CoreOp::unique, {flat}, {1}, 0, size, attributes);
+      TRY(set_counted(r, i, CoreOp::unique, {flat}, {1}, 0, size, attributes));
       continue;
     }
     CountedAttributes fixed = attributes;
@@ -105,9 +106,8 @@ Status non_max_suppression(Rewriter& r) {
   Dim of_class = of_boxes[1];
   if (const Tensor* known = r.constant(most))
     of_class = smaller_of(of_class, std::max<int64_t>(known->as<int64_t>()[0], 0));
-  set_counted(r, 0, CoreOp::non_max_suppression, {boxes, scores, most, overlap, score}, {1, 3}, 0,
-              of_scores[0] * of_scores[1] * of_class, attributes);
-  return {};
+  return set_counted(r, 0, CoreOp::non_max_suppression, {boxes, scores, most, overlap, score}, {1, 3}, 0,
+                     of_scores[0] * of_scores[1] * of_class, attributes);
 }
 
 constexpr std::array counted_rule_list = std::to_array<RuleEntry>({

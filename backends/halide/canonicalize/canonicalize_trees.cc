@@ -182,7 +182,9 @@ ValueId emit_trees(Rewriter& r, const DecisionTrees& trees) {
 Result<int64_t> features_of(Rewriter& r) {
   TRY(require_floats(r));
   const SymbolicShape& x = r.sizes(r.in(0));
-  if (x.size() != 2 || !x[1].is_number()) return fail("{} of {}", r.node().op, print_shape(x));
+  constexpr int64_t most_features = 1 << 28;  // a node has them times 4, in 32 bits
+  if (x.size() != 2 || !x[1].is_number() || x[1].number() > most_features)
+    return fail("{} of {}", r.node().op, print_shape(x));
   return x[1].number();
 }
 

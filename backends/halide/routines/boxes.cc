@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "backends/halide/abi/counted.h"
@@ -25,13 +26,47 @@ Box read_box(const float* numbers, int64_t stride, bool is_centered) {
   return box;
 }
 
-double intersection_over_union(const Box& a, const Box& b) {
-  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top),
-               width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  if (!(height > 0 && width > 0 && a.area > 0 && b.area > 0)) return 0;
-  const double shared = height * width;
-  return shared / (a.area + b.area - shared);
-}
+/// Boxes that are left, each number in an array of its own.
+class Boxes {
+ public:
+  Boxes(void* context, int64_t most) : most_(most), room_(context, static_cast<size_t>(5 * most) + 1) {}
+
+  bool has_room() const { return room_.get() != nullptr; }
+  int64_t count() const { return count_; }
+  void clear() { count_ = 0; }
+
+  void add(const Box& box) {
+    const double numbers[] = {box.top, box.left, box.bottom, box.right, box.area};
+    for (int i = 0; i < 5; ++i) room_.get()[i * most_ + count_] = numbers[i];
+    ++count_;
+  }
+
+  /// Checks whether the intersection of a box and some other is more than this share of their union.
+  bool overlap(const Box& box, float share) const {
+    constexpr int64_t block = 16;
+    for (int64_t first = 0; first < count_; first += block)
+      if (overlap(box, share, first, std::min(first + block, count_))) return true;
+    return false;
+  }
+
+ private:
+  bool overlap(const Box& box, float share, int64_t first, int64_t last) const {
+    const double *top = room_.get(), *left = top + most_, *bottom = left + most_, *right = bottom + most_,
+                 *area = right + most_;
+    int overlapping = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const double height = std::min(box.bottom, bottom[i]) - std::max(box.top, top[i]),
+                   width = std::min(box.right, right[i]) - std::max(box.left, left[i]);
+      const double shared = height * width, ratio = shared / (box.area + area[i] - shared);
+      const bool meet = (height > 0) & (width > 0) & (box.area > 0) & (area[i] > 0);
+      overlapping |= static_cast<int>((meet ? ratio : 0) > share);
+    }
+    return overlapping != 0;
+  }
+
+  int64_t most_, count_ = 0;
+  Room<double> room_;
+};
 
 /// Returns a number that is less where the score is greater. NaN is the least score.
 uint32_t order_of(float score) {
@@ -46,36 +81,27 @@ struct Rule {
   bool has_score, is_centered;
 };
 
-/// Memory for the boxes of a class: candidates, an order and, in the low 32 bits, a place, and those left.
-struct Candidates {
-  Room<uint64_t> entries;
-  Room<Box> left;
-
-  Candidates(void* context, int64_t boxes, int64_t most)
-      : entries(context, static_cast<size_t>(std::max<int64_t>(boxes, 1))),
-        left(context, static_cast<size_t>(std::max<int64_t>(most, 1))) {}
-  bool has_room() const { return entries.get() != nullptr && left.get() != nullptr; }
-};
-
-/// Calls `take` with the place of each box of a class that is left.
+/// Calls `take` with the place of each box of a class that is left. Candidates are an order and, in the low
+/// 32 bits, a place.
 template <typename Take>
 void suppress(const Rule& rule, const HalideBuffer& boxes, int64_t image, const float* scores, int64_t stride,
-              int64_t all, const Candidates& room, const Take& take) {
-  int64_t count = 0, left = 0;
-  for (int64_t i = 0; i < all; ++i)
-    if (const float score = scores[i * stride]; !rule.has_score || score > rule.score)
-      room.entries.get()[count++] = uint64_t{order_of(score)} << 32 | static_cast<uint32_t>(i);
-  std::sort(room.entries.get(), room.entries.get() + count);
-  for (int64_t c = 0; c < count && left < rule.most; ++c) {
-    const int64_t place = static_cast<uint32_t>(room.entries.get()[c]);
+              int64_t all, uint64_t* candidates, Boxes& left, const Take& take) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < all; ++i) {
+    const float score = scores[i * stride];
+    candidates[count] = uint64_t{order_of(score)} << 32 | static_cast<uint32_t>(i);
+    count += static_cast<int64_t>(!rule.has_score || score > rule.score);
+  }
+  std::make_heap(candidates, candidates + count, std::greater<>());  // few of them may be needed
+  left.clear();
+  for (; count > 0 && left.count() < rule.most; --count) {
+    std::pop_heap(candidates, candidates + count, std::greater<>());
+    const int64_t place = static_cast<uint32_t>(candidates[count - 1]);
     const float* numbers =
         first<const float>(boxes) + image * boxes.dim[0].stride + place * boxes.dim[1].stride;
     const Box box = read_box(numbers, boxes.dim[2].stride, rule.is_centered);
-    const bool is_covered = std::any_of(room.left.get(), room.left.get() + left, [&](const Box& other) {
-      return intersection_over_union(box, other) > rule.overlap;
-    });
-    if (is_covered) continue;
-    room.left.get()[left++] = box;
+    if (left.overlap(box, rule.overlap)) continue;
+    left.add(box);
     take(place);
   }
 }
@@ -84,18 +110,20 @@ int non_max_suppression(void* context, const Rule& rule, const HalideBuffer& box
                         const HalideBuffer& scores, const HalideBuffer& output) {
   const int64_t images = std::min(boxes.dim[0].extent, scores.dim[0].extent),
                 all = std::min(boxes.dim[1].extent, scores.dim[2].extent);
-  const Candidates room(context, all, rule.most);
-  if (!room.has_room()) return halide_error_out_of_memory(context);
+  const Room<uint64_t> candidates(context, static_cast<size_t>(all) + 1);
+  Boxes left(context, rule.most);
+  if (candidates.get() == nullptr || !left.has_room()) return halide_error_out_of_memory(context);
   auto* rows = reinterpret_cast<int64_t*>(output.host + counted_header);
   int64_t count = 0;
   for (int64_t image = 0; image < images; ++image)
     for (int64_t of_class = 0; of_class < scores.dim[1].extent; ++of_class) {
       const float* row =
           first<const float>(scores) + image * scores.dim[0].stride + of_class * scores.dim[1].stride;
-      suppress(rule, boxes, image, row, scores.dim[2].stride, all, room, [&](int64_t place) {
+      const auto take = [&](int64_t place) {
         const int64_t found[] = {image, of_class, place};
         std::copy_n(found, 3, rows + 3 * count++);
-      });
+      };
+      suppress(rule, boxes, image, row, scores.dim[2].stride, all, candidates.get(), left, take);
     }
   std::memcpy(output.host, &count, sizeof(count));
   return 0;

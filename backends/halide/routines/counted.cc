@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "backends/halide/abi/counted.h"
 #include "backends/halide/routines/routine.h"
@@ -91,33 +92,48 @@ int compress(const HalideBuffer& x, const HalideBuffer& condition, const HalideB
 /// What is wanted of the distinct elements.
 enum class Wanted { values, first_places, groups, counts };
 
+/// Sorts entries by their keys, above 32 low bits, 8 bits at a time; equal keys stay in their order. Returns
+/// whichever of the two arrays has the result.
+template <typename Entry>
+Entry* sort_by_key(Entry* entries, Entry* other, int64_t size, int key_bits) {
+  for (int shift = 32; shift < 32 + key_bits; shift += 8) {
+    int64_t begins[257] = {};
+    const auto digit = [&](const Entry& entry) { return static_cast<uint8_t>(entry >> shift); };
+    for (int64_t i = 0; i < size; ++i) ++begins[digit(entries[i]) + 1];
+    if (*std::max_element(begins, begins + 257) == size) continue;
+    for (int d = 0; d < 256; ++d) begins[d + 1] += begins[d];
+    for (int64_t i = 0; i < size; ++i) other[begins[digit(entries[i])]++] = entries[i];
+    std::swap(entries, other);
+  }
+  return entries;
+}
+
 /// Distinct keys in their order, each with where its elements begin among the sorted entries, a key and, in
 /// its low 32 bits, a place.
 template <typename Key, typename Entry>
 class Distinct {
  public:
   Distinct(void* context, const Key* keys, int64_t size)
-      : size_(size),
-        entries_(context, std::max<size_t>(static_cast<size_t>(size), 1)),
-        begins_(context, static_cast<size_t>(size) + 1) {
+      : room_(context, 2 * static_cast<size_t>(size) + 1), begins_(context, static_cast<size_t>(size) + 1) {
     if (!has_room()) return;
-    for (int64_t i = 0; i < size; ++i) entries_.get()[i] = Entry{keys[i]} << 32 | static_cast<uint32_t>(i);
-    std::sort(entries_.get(), entries_.get() + size);
+    for (int64_t i = 0; i < size; ++i) room_.get()[i] = Entry{keys[i]} << 32 | static_cast<uint32_t>(i);
+    entries_ = sort_by_key(room_.get(), room_.get() + size, size, 8 * static_cast<int>(sizeof(Key)));
     for (int64_t i = 0; i < size; ++i)
-      if (i == 0 || entries_.get()[i - 1] >> 32 != entries_.get()[i] >> 32)
+      if (i == 0 || entries_[i - 1] >> 32 != entries_[i] >> 32)
         begins_.get()[count_++] = static_cast<int32_t>(i);
     begins_.get()[count_] = static_cast<int32_t>(size);
   }
 
-  bool has_room() const { return entries_.get() != nullptr && begins_.get() != nullptr; }
+  bool has_room() const { return room_.get() != nullptr && begins_.get() != nullptr; }
   int64_t count() const { return count_; }
-  int64_t place(int64_t entry) const { return static_cast<uint32_t>(entries_.get()[entry]); }
+  int64_t place(int64_t entry) const { return static_cast<uint32_t>(entries_[entry]); }
   int64_t begin(int64_t group) const { return begins_.get()[group]; }
   int64_t first_place(int64_t group) const { return place(begin(group)); }
 
  private:
-  int64_t size_, count_ = 0;
-  Room<Entry> entries_;
+  int64_t count_ = 0;
+  const Entry* entries_ = nullptr;
+  Room<Entry> room_;
   Room<int32_t> begins_;
 };
 

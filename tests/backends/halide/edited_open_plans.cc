@@ -13,6 +13,7 @@
 #include "backends/halide/runtime/load.h"
 #include "base/flat_buffer.h"
 #include "compile/link_objects.h"
+#include "graph/data_sizes.h"
 #include "program/verify_machine.h"
 #include "tests/support/edited_plan.h"
 #include "tests/support/test_folder.h"
@@ -73,6 +74,7 @@ class EditedOpenTest : public testing::TestWithParam<const char*> {
     Result<Graph> graph = make_graph(GetParam());
     ASSERT_TRUE(graph) << graph.error().message;
     graph_ = *std::move(graph);
+    for (const Node& node : graph_.nodes) name_data_sizes(graph_, node);
     auto region = halide::compile_region(graph_, test_emitter(), {1, "native", {}}, {});
     ASSERT_TRUE(region) << region.error().message;
     region_ = *std::move(region);

@@ -5,7 +5,7 @@
 // Covers: backends/halide/abi/ element_types.h
 // backends/halide/build/ amx_products.cc convert.cc half_floats_as_bits.cc
 // backends/halide/canonicalize/ canonicalize_quantization.cc rewriter.cc
-// backends/halide/core/ half_floats.h
+// backends/halide/core/ half_floats.cc half_floats.h
 // backends/halide/memory/ pack_weights.cc
 // backends/halide/schedule/ amx_schedule.cc
 // src/base/ cpu_level.cc
