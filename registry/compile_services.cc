@@ -54,14 +54,12 @@ Status add_plugins(const CompileRequest& request, CompileServices& services) {
   return {};
 }
 
-/// Adds the target of branches and loops, whose bodies our own backends compile, before frameworks.
-void add_control_flow(CompileServices& services) {
+/// Makes the target of branches and loops, whose bodies our own backends compile.
+std::unique_ptr<Target> make_control_flow(const CompileServices& services) {
   std::vector<const Target*> natives;
   for (const auto& target : services.backends)
-    if (!target->info().needs_framework && !target->info().is_plugin) natives.push_back(target.get());
-  const auto first = std::ranges::find_if(services.backends,
-                                          [](const auto& target) { return target->info().needs_framework; });
-  services.backends.insert(first, make_control_flow_target(std::move(natives), services.evaluate));
+    if (target->info().is_native()) natives.push_back(target.get());
+  return make_control_flow_target(std::move(natives), services.evaluate);
 }
 
 bool is_wanted(const Entry& entry, const CompileRequest& request) {
@@ -95,7 +93,7 @@ Result<CompileServices> make_compile_services(const CompileRequest& request,
       absent.push_back(make_absent_target(entry.name, target.error().message, entry.kind != Kind::native));
     }
   }
-  add_control_flow(services);
+  services.control_flow = make_control_flow(services);
   std::ranges::move(absent, std::back_inserter(services.backends));
   return services;
 }

@@ -12,8 +12,7 @@ namespace {
 
 std::string backend_names(const CompileServices& services) {
   std::vector<std::string> names;
-  for (const auto& target : services.backends)
-    if (!target->info().runs_bodies) names.push_back(target->name());
+  for (const auto& target : services.backends) names.push_back(target->name());
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -23,18 +22,8 @@ std::string slot_names(const std::vector<DeviceSlot>& slots) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Adds the target whose nodes' subgraphs the chosen backends of ours compile, before frameworks.
-void add_runners_of_bodies(const CompileServices& services, std::vector<const Target*>& chosen) {
-  const auto first =
-      std::ranges::find_if(chosen, [](const Target* one) { return one->info().needs_framework; });
-  for (const auto& target : services.backends)
-    if (target->info().runs_bodies) {
-      chosen.insert(first, target.get());
-      return;
-    }
-}
-
-/// Returns the backends that may be used, in order.
+/// Returns the backends that may be used, in order. Branches and loops by bodies of ours come before
+/// frameworks.
 Result<std::vector<const Target*>> choose_backends(const CompileRequest& request,
                                                    const CompileServices& services) {
   std::vector<const Target*> chosen;
@@ -43,9 +32,8 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
       chosen.push_back(target.get());
   }
   for (const std::string& name : request.backends) {
-    auto at = std::ranges::find_if(services.backends, [&](const auto& target) {
-      return target->name() == name && !target->info().runs_bodies;
-    });
+    auto at =
+        std::ranges::find_if(services.backends, [&](const auto& target) { return target->name() == name; });
     if (at == services.backends.end())
       return fail("--backends {}: no such backend; there are {}", name, backend_names(services));
     if (!request.allow_fallback && (*at)->info().needs_framework) {
@@ -53,7 +41,9 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
     }
     chosen.push_back(at->get());
   }
-  if (!request.backends.empty()) add_runners_of_bodies(services, chosen);
+  const auto framework =
+      std::ranges::find_if(chosen, [](const Target* one) { return one->info().needs_framework; });
+  if (services.control_flow != nullptr) chosen.insert(framework, services.control_flow.get());
   return chosen;
 }
 

@@ -13,8 +13,7 @@ PlanningProblem problem_of_body(const PlanningProblem& outer, uint32_t slot) {
   PlanningProblem problem{
       .graph = {}, .slots = outer.slots, .spaces = outer.spaces, .targets = {}, .space_of_target = {}};
   for (size_t t = 0; t < outer.targets.size(); ++t) {
-    const TargetInfo& info = outer.targets[t].backend->info();
-    if (outer.targets[t].slot != slot || info.needs_framework || info.is_plugin) continue;
+    if (outer.targets[t].slot != slot || !outer.targets[t].backend->info().is_native()) continue;
     problem.targets.push_back(outer.targets[t]);
     problem.space_of_target.push_back(outer.space_of_target[t]);
   }

@@ -173,8 +173,10 @@ struct Observer {
 /// Services that compiling relies on; wired together in registry/.
 struct CompileServices {
   std::vector<std::unique_ptr<Target>> backends;  // in order of preference
-  Evaluate evaluate;                              // runs a node now, for constants
-  TensorFlowSource tensorflow;                    // services for the importer of TensorFlow models
+  std::unique_ptr<Target>
+      control_flow;             // runs branches and loops by bodies that backends of ours take, or null
+  Evaluate evaluate;            // runs a node now, for constants
+  TensorFlowSource tensorflow;  // services for the importer of TensorFlow models
   DeviceFacts devices;
   Measuring measuring;
   Observer observer;

@@ -27,7 +27,7 @@ class ControlFlowTarget : public Target {
   }
 
  private:
-  /// Silent about nodes that are no control flow at all: that tells nobody anything.
+  /// Gives no reason for nodes of other operators, which reports would repeat for each.
   Support supports_at(const Graph& graph, NodeId id, const TargetDevice& device, int depth) const {
     if (!has_control_flow(graph.node(id))) return Support::refused("");
     const Result<ControlFlow> flow = read(graph, id, depth);

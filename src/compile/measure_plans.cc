@@ -58,9 +58,7 @@ Trust trust_in(const PlanningProblem& problem, const Plan& plan) {
     });
   };
   if (runs_in([&](const TargetInfo& info) { return info.name == framework; })) return Trust::original;
-  const auto is_own = [](const TargetInfo& info) {
-    return !info.needs_framework && !info.is_plugin && !info.is_users_own;
-  };
+  const auto is_own = [](const TargetInfo& info) { return info.is_native() && !info.is_users_own; };
   return runs_in(is_own) ? Trust::own : Trust::none;
 }
 

@@ -59,8 +59,7 @@ CompileRequest request_for_part(const BodyPart& part, const CompileRequest& requ
   CompileRequest own = request_for(part.graph, request);
   std::erase_if(own.pins, [](const Pin& pin) { return pin.target.starts_with("tensorflow@"); });
   if (own.backends.empty())
-    for (const auto& backend : services.backends)
-      if (!backend->info().runs_bodies) own.backends.push_back(backend->name());
+    for (const auto& backend : services.backends) own.backends.push_back(backend->name());
   std::erase(own.backends, "tensorflow");
   own.plan_path.clear();
   return own;

@@ -137,6 +137,9 @@ struct TargetInfo {
   bool is_on_host = false;
   size_t alignment = 64;                     // alignment of values in its devices' memory: a power of 2
   std::vector<std::string> step_names = {};  // steps of compile with printable results, in order
+
+  /// Checks for a backend of the project: neither a framework's nor a plug-in's.
+  bool is_native() const { return !needs_framework && !is_plugin; }
 };
 
 inline constexpr size_t no_group = ~size_t{0};
