@@ -10,36 +10,21 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import subprocess
-import tempfile
 
-import intarsia
 import numpy as np
 import onnxruntime
+from bound_models import bind_ours, open_onnxruntime
 from control_flow_models import save_decoder
-from measuring import BIN, OUT, THREADS, processor, times_in_turn
+from measuring import OUT, THREADS, processor, times_in_turn
 
 SIZES = ((64, 256, 64), (256, 4096, 128), (512, 8192, 256))  # width, words, length of the cache
-
-
-def bind_ours(model: pathlib.Path, threads: int) -> intarsia.Session:
-    program = model.with_suffix(f".{threads}.so")
-    with tempfile.TemporaryDirectory() as cache:
-        options = ["--fallback", "none", "--threads", str(threads), "--cache", cache, "-q"]
-        subprocess.run([BIN / "intarsia", "compile", model, "-o", program, *options], check=True)
-    return intarsia.load(program).bind(threads=threads)
-
-
-def open_onnxruntime(model: pathlib.Path, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def measure(
     model: pathlib.Path, given: dict[str, np.ndarray], threads: int, seconds: float
 ) -> dict[str, float]:
-    ours, theirs = bind_ours(model, threads), open_onnxruntime(model, threads)
+    ours = bind_ours(model, model.with_suffix(f".{threads}.so"), threads)
+    theirs = open_onnxruntime(model, threads)
     runs = {"ours": lambda: ours.run(given), "theirs": lambda: theirs.run(None, given)}
     return {name: 1e3 * min(times) for name, times in times_in_turn(runs, seconds).items()}
 

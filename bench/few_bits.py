@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-import intarsia
 import numpy as np
 import onnx
 import onnxruntime
-from measuring import BIN, OUT, THREADS, processor, times_in_turn
+from bound_models import bind_ours, open_onnxruntime
+from measuring import OUT, THREADS, processor, times_in_turn
 from onnx import TensorProto, helper, numpy_helper
 
 BLOCK = 32
@@ -55,36 +53,17 @@ def save_product(rows: int, depth: int, columns: int, bits: int) -> pathlib.Path
     return path
 
 
-def bind_ours(model: pathlib.Path, threads: int, precision: str = "f32") -> intarsia.Session:
-    program = model.with_suffix(f".{threads}.{precision}.so")
-    with tempfile.TemporaryDirectory() as cache:
-        options = [
-            "--fallback",
-            "none",
-            "--threads",
-            str(threads),
-            "--cache",
-            cache,
-            "--precision",
-            precision,
-            "-q",
-        ]
-        subprocess.run([BIN / "intarsia", "compile", model, "-o", program, *options], check=True)
-    return intarsia.load(program).bind(threads=threads)
-
-
-def open_onnxruntime(model: pathlib.Path, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
 def measure(sizes: tuple[int, int, int], threads: int, seconds: float) -> dict[str, float]:
     print(sizes, threads, file=sys.stderr, flush=True)
     models = {bits: save_product(*sizes, bits) for bits in (4, 8, 32)}
     x = {"x": np.random.default_rng(2).standard_normal(sizes[:2]).astype(np.float32)}
-    ours = {bits: bind_ours(model, threads) for bits, model in models.items()}
-    ours[16] = bind_ours(models[32], threads, "f16")
+    bits_of_ours = {bits: (model, "f32") for bits, model in models.items()} | {16: (models[32], "f16")}
+    ours = {
+        bits: bind_ours(
+            model, model.with_suffix(f".{threads}.{precision}.so"), threads, "--precision", precision
+        )
+        for bits, (model, precision) in bits_of_ours.items()
+    }
     theirs = {bits: open_onnxruntime(model, threads) for bits, model in models.items() if bits != 8}
     runs = {f"ours {bits}": lambda one=one: one.run(x) for bits, one in ours.items()}
     runs |= {f"ONNX Runtime {bits}": lambda one=one: one.run(None, x) for bits, one in theirs.items()}

@@ -14,40 +14,17 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 
-import intarsia
 import numpy as np
 import openvino
+from bound_models import bind_ours
 from gap_table import random_inputs
-from measuring import BIN, OUT, ROOT, THREADS, processor, replace_section, times_in_turn
+from measuring import OUT, ROOT, THREADS, processor, replace_section, times_in_turn
 
 TITLE = "## Products in bf16"
 MODELS = ("resnet50", "mobilenetv2", "efficientnetb0", "convnext_tiny", "vit_b16", "bert_base")
 PRECISIONS = ("f32", "bf16")
-
-
-def bind_ours(name: str, precision: str, threads: int) -> intarsia.Session:
-    program = OUT / f"{name}_{precision}.so"
-    with tempfile.TemporaryDirectory() as cache:
-        options = [
-            "--fallback",
-            "none",
-            "--precision",
-            precision,
-            "--threads",
-            str(threads),
-            "--cache",
-            cache,
-            "-q",
-        ]
-        subprocess.run(
-            [BIN / "intarsia", "compile", ROOT / f"build/models/{name}.onnx", "-o", program, *options],
-            check=True,
-        )
-    return intarsia.load(program).bind(threads=threads)
 
 
 def compile_openvino(name: str, precision: str, threads: int, inputs: dict) -> openvino.InferRequest:
@@ -72,8 +49,12 @@ def difference(got: list[np.ndarray], want: list[np.ndarray]) -> float:
 
 def measure_model(name: str, threads: int, seconds: float) -> dict:
     print(f"{name}, {threads} threads", file=sys.stderr, flush=True)
-    inputs = random_inputs(ROOT / f"build/models/{name}.onnx")
-    ours = {precision: bind_ours(name, precision, threads) for precision in PRECISIONS}
+    model = ROOT / f"build/models/{name}.onnx"
+    inputs = random_inputs(model)
+    ours = {
+        precision: bind_ours(model, OUT / f"{name}_{precision}.so", threads, "--precision", precision)
+        for precision in PRECISIONS
+    }
     theirs = {precision: compile_openvino(name, precision, threads, inputs) for precision in PRECISIONS}
     runs = {
         f"ours {precision}": lambda session=session: session.run(inputs)

@@ -15,16 +15,14 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 
-import intarsia
 import numpy as np
 import onnx
 import onnxruntime
 import openvino
-from measuring import BIN, OUT, ROOT, THREADS, processor, replace_section, times_in_turn
+from bound_models import bind_ours, open_onnxruntime
+from measuring import OUT, ROOT, THREADS, processor, replace_section, times_in_turn
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -79,21 +77,6 @@ def quantize(name: str) -> pathlib.Path:
     return path
 
 
-def bind_ours(model: pathlib.Path, threads: int, inputs: dict) -> intarsia.Session:
-    program = OUT / f"{model.stem}.so"
-    shapes = [f"--shape={name}={'x'.join(map(str, value.shape))}" for name, value in inputs.items()]
-    with tempfile.TemporaryDirectory() as cache:
-        options = ["--fallback", "none", "--threads", str(threads), "--cache", cache, "-q", *shapes]
-        subprocess.run([BIN / "intarsia", "compile", model, "-o", program, *options], check=True)
-    return intarsia.load(program).bind(threads=threads)
-
-
-def open_onnxruntime(model: pathlib.Path, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
 def compile_openvino(model: pathlib.Path, threads: int, inputs: dict) -> openvino.InferRequest:
     core = openvino.Core()
     read = core.read_model(model)
@@ -113,7 +96,8 @@ def measure_model(name: str, threads: int, seconds: float) -> dict:
     print(f"{name}, {threads} threads", file=sys.stderr, flush=True)
     model, real = quantize(name), ROOT / f"build/models/{name}.onnx"
     inputs = make_inputs(real, SAMPLES)
-    ours, ours_f32 = bind_ours(model, threads, inputs), bind_ours(real, threads, inputs)
+    shapes = [f"--shape={name}={'x'.join(map(str, value.shape))}" for name, value in inputs.items()]
+    ours, ours_f32 = (bind_ours(one, OUT / f"{one.stem}.so", threads, *shapes) for one in (model, real))
     theirs = open_onnxruntime(model, threads)
     request = compile_openvino(model, threads, inputs)
     runs = {
