@@ -217,7 +217,7 @@ class RegressorReader {
       return fail("a weight is for none of {} targets", trees_.targets);
     for (size_t i = 0; i < weights.size(); ++i) {
       const TreeReference leaf = TRY(find({trees[i], nodes[i]}));
-      if (!leaf.is_leaf) return fail("node {} of tree {} has a weight and is no leaf", nodes[i], trees[i]);
+      if (!leaf.is_leaf) return fail("node {} of tree {} has a weight and is not a leaf", nodes[i], trees[i]);
       trees_.leaves[static_cast<size_t>(leaf.number)].push_back({targets[i], weights[i]});
     }
     return {};
@@ -295,10 +295,11 @@ Result<DecisionTrees> read_tree_regressor(const Attributes& attributes, int64_t 
     return fail("{} base_values for {} targets", trees.base_values.size(), trees.targets);
   const bool is_limit =
       trees.aggregate == TreeAggregate::minimum || trees.aggregate == TreeAggregate::maximum;
-  if (const std::vector<bool> weighted = always_weighted(trees); is_limit)
-    if (std::ranges::find(weighted, false) != weighted.end())
-      return fail("a target of aggregate_function {} may get no weight",
-                  attributes.get_string("aggregate_function", ""));
+  if (!is_limit) return trees;
+  if (const std::vector<bool> weighted = always_weighted(trees);
+      std::ranges::find(weighted, false) != weighted.end())
+    return fail("a target of aggregate_function {} may get no weight",
+                attributes.get_string("aggregate_function", ""));
   return trees;
 }
 

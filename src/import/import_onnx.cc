@@ -409,7 +409,7 @@ Result<Graph> import_body(const Graph& outer, const Node& node, std::string_view
   state.graph.opsets = outer.opsets;
   state.graph.opsets[node.domain] = node.version;
   protozero::pbf_reader message = read_message(attribute);
-  if (!message.next(onnx::attribute::g)) return fail("is no subgraph");
+  if (!message.next(onnx::attribute::g)) return fail("is not a subgraph");
   const RawGraph raw = onnx::read_graph(read_bytes(message));
   state.graph.name = raw.name;
   TRY(check_utf8(state.graph.name, "the subgraph's name"));

@@ -24,7 +24,7 @@ struct PackedTreeNode {
   int32_t next = 0;
 };
 
-inline constexpr int32_t tree_branch = 1,  // it is no leaf
+inline constexpr int32_t tree_branch = 1,  // it is not a leaf
     tree_missing = 2;                      // NaN passes the test
 
 template <typename T>
