@@ -1,7 +1,7 @@
 """What a model has to compute: its layers and their multiply-adds.
 
 A layer is a product or convolution with everything that follows it up to the next one, so that runtimes that fuse differently can
-be compared layer by layer. Taken from what the compiler knows after folding constants: there every shape is a number.
+be compared layer by layer. Taken from what the compiler knows after folding constants: there every shape is a number, but for the batch, which is 1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 
 INTARSIA = pathlib.Path(__file__).resolve().parent.parent / "build/bin/intarsia"
 NAME = r'(?:"(?:[^"\\]|\\.)*"|[^\s,():"]+)'
-VALUE = re.compile(rf"%({NAME}) : (\w+)\[([\d,]*)\]")
+VALUE = re.compile(rf"%({NAME}) : (\w+)\[([^\]]*)\]")
 NODE = re.compile(rf'^(?:%{NAME} : [^%]*?(?:, )?)+ = ([\w.]+)\((.*?)\)(?: \{{.*?\}})?(?: "(.*)")?$')
 OPERAND = re.compile(rf"%({NAME})")
 MOVEMENT = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast", "Identity"}
@@ -51,7 +51,7 @@ class ModelWork:
         shapes: dict[str, list[int]] = {}
         for line in text[text.index("# after infer_types") :].splitlines():
             for name, _, sizes in VALUE.findall(line.split(" = ")[0]):
-                shapes[unquote(name)] = [int(size) for size in sizes.split(",") if size]
+                shapes[unquote(name)] = [size_of(text) for text in sizes.split(",") if text]
             if node := NODE.match(line):
                 self._add_node(line, node, shapes)
 
@@ -79,6 +79,10 @@ class ModelWork:
     @property
     def multiply_adds(self) -> int:
         return sum(layer.multiply_adds for layer in self.layers)
+
+
+def size_of(text: str) -> int:
+    return int(text) if text.isdigit() else 1
 
 
 def unquote(name: str) -> str:
