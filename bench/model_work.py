@@ -1,7 +1,7 @@
 """What a model has to compute: its layers and their multiply-adds.
 
 A layer is a product or convolution with everything that follows it up to the next one, so that runtimes that fuse differently can
-be compared layer by layer. Taken from what the compiler knows after folding constants: there every shape is a number, but for the batch, which is 1.
+be compared layer by layer. Taken from what the compiler knows after folding constants, with open sizes of inputs bound to 1: there every shape is a number.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import pathlib
 import re
 import subprocess
 
+import onnx
+
 INTARSIA = pathlib.Path(__file__).resolve().parent.parent / "build/bin/intarsia"
 NAME = r'(?:"(?:[^"\\]|\\.)*"|[^\s,():"]+)'
-VALUE = re.compile(rf"%({NAME}) : (\w+)\[([^\]]*)\]")
+VALUE = re.compile(rf"%({NAME}) : (\w+)\[([\d,]*)\]")
 NODE = re.compile(rf'^(?:%{NAME} : [^%]*?(?:, )?)+ = ([\w.]+)\((.*?)\)(?: \{{.*?\}})?(?: "(.*)")?$')
 OPERAND = re.compile(rf"%({NAME})")
 MOVEMENT = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast", "Identity"}
@@ -46,12 +48,13 @@ class ModelWork:
             "infer_types",
             "--print-after",
             "infer_types",
+            *bound_shapes(model),
         ]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         shapes: dict[str, list[int]] = {}
         for line in text[text.index("# after infer_types") :].splitlines():
             for name, _, sizes in VALUE.findall(line.split(" = ")[0]):
-                shapes[unquote(name)] = [size_of(text) for text in sizes.split(",") if text]
+                shapes[unquote(name)] = [int(size) for size in sizes.split(",") if size]
             if node := NODE.match(line):
                 self._add_node(line, node, shapes)
 
@@ -81,8 +84,13 @@ class ModelWork:
         return sum(layer.multiply_adds for layer in self.layers)
 
 
-def size_of(text: str) -> int:
-    return int(text) if text.isdigit() else 1
+def bound_shapes(model: pathlib.Path) -> list[str]:
+    """Options that bind the open sizes of the inputs to 1, the batch of what is measured."""
+    options = []
+    for value in onnx.load(model, load_external_data=False).graph.input:
+        sizes = [str(size.dim_value or 1) for size in value.type.tensor_type.shape.dim]
+        options += ["--shape", f"{value.name}={'x'.join(sizes)}"]
+    return options
 
 
 def unquote(name: str) -> str:
