@@ -22,10 +22,8 @@ import onnxruntime
 import openvino
 from bound_models import bind_ours, open_onnxruntime
 from control_flow_models import save_decoder
-from measuring import OUT, THREADS, processor, replace_section, times_in_turn
+from measuring import BIN, OUT, THREADS, json_of, processor, replace_section, times_in_turn
 from onnx import numpy_helper, parser
-
-import intarsia
 
 TITLE = "## Models of irregular operators"
 HEADER = '<ir_version: 10, opset_import: ["": 20]>'
@@ -88,9 +86,8 @@ def mixture_of_experts(tokens: int = 128, width: int = 512, hidden: int = 1024, 
     return Model(path, {"x": normal(tokens, width)})
 
 
-def looked_up(step: int, places: int, radius: int) -> Iterator[str]:
+def looked_up(step: int) -> Iterator[str]:
     """The correlations of each place with the surroundings of where it is believed to be."""
-    side = 2 * radius + 1
     yield f"at{step} = Add (origins, flow{step})"
     yield f"rows{step} = Reshape (at{step}, per_place)"
     yield f"around{step} = Add (rows{step}, offsets)"
@@ -100,7 +97,6 @@ def looked_up(step: int, places: int, radius: int) -> Iterator[str]:
     yield f"flat{step} = Reshape (seen{step}, of_places)"
     yield f"turned{step} = Transpose <perm = [1, 0]> (flat{step})"
     yield f"found{step} = Reshape (turned{step}, as_picture)"
-    assert places and side
 
 
 def optical_flow(height: int = 192, width: int = 256, channels: int = 64, steps: int = 4) -> Model:
@@ -122,7 +118,7 @@ def optical_flow(height: int = 192, width: int = 256, channels: int = 64, steps:
         "flow0 = Identity (still)",
     ]
     for step in range(steps):
-        lines += looked_up(step, places, radius)
+        lines += looked_up(step)
         lines += [
             f"known{step} = Concat <axis = 1> (found{step}, ar2, flow{step})",
             f"h{step} = Conv <pads = [1, 1, 1, 1]> (known{step}, hidden)",
@@ -130,7 +126,7 @@ def optical_flow(height: int = 192, width: int = 256, channels: int = 64, steps:
             f"d{step} = Conv <pads = [1, 1, 1, 1]> (g{step}, change)",
             f"flow{step + 1} = Add (flow{step}, d{step})",
         ]
-    lines.append(f"y = Resize <mode = \"linear\"> (flow{steps}, , eightfold)")
+    lines.append(f'y = Resize <mode = "linear"> (flow{steps}, , eightfold)')
     x, y = np.meshgrid(np.arange(columns), np.arange(rows))
     dx, dy = np.meshgrid(np.arange(-radius, radius + 1), np.arange(-radius, radius + 1))
     constants |= {
@@ -238,7 +234,7 @@ def measure(model: Model, threads: int, seconds: float) -> list[str]:
     if third is not None:
         runs["openvino"] = third
     ms = {name: 1e3 * min(times) for name, times in times_in_turn(runs, seconds).items()}
-    regions = len(intarsia.inspect(program)["regions"])
+    regions = len(json_of(BIN / "intarsia", "explain", program, "--json")["regions"])
     best = min(time for name, time in ms.items() if name != "ours")
     cells = [f"{ms[name]:.2f}" if name in ms else "" for name in ("ours", "onnxruntime", "openvino")]
     return [str(regions), *cells, f"{best / ms['ours']:.2f}"]
@@ -267,7 +263,9 @@ def main() -> None:
             continue
         model = make()
         for threads in THREADS:
-            lines.append(f"| {' | '.join([name, str(threads), *measure(model, threads, arguments.seconds)])} |")
+            lines.append(
+                f"| {' | '.join([name, str(threads), *measure(model, threads, arguments.seconds)])} |"
+            )
             print(lines[-1], file=sys.stderr, flush=True)
     if arguments.print:
         print("\n".join(lines))

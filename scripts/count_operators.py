@@ -66,7 +66,9 @@ def main() -> None:
         nodes += used
         models.update(used.keys())
     native = native_operators()
-    print(f"{len(paths)} models, {nodes.total()} nodes\n\n| operator | models | nodes | native |\n|---|---|---|---|")
+    print(
+        f"{len(paths)} models, {nodes.total()} nodes\n\n| operator | models | nodes | native |\n|---|---|---|---|"
+    )
     for name, count in sorted(models.items(), key=lambda item: (-item[1], item[0])):
         kernel = "unlisted" if "::" in name else "yes" if name in native else "no"
         print(f"| {name} | {count} | {nodes[name]} | {kernel} |")

@@ -335,11 +335,20 @@ class ContractionBuilder {
     return b_.matrix_at(node_.inputs[input], at);
   }
 
-  /// Reads a matrix computed at run time: as it is if its rows are dense, else packed per batch element.
+  /// Checks whether so many rows are multiplied with a large matrix that a copy of it in panels takes less
+  /// time than reading parts of rows that are far apart again for each tile.
+  bool pays_to_pack() const {
+    constexpr int64_t min_rows = 48, min_bytes = 256 << 10, max_bytes = 32 << 20;
+    const int64_t bytes = typical(depth_) * typical(parts_.channels) * b_.type(node_.inputs[1]).bytes();
+    return typical(parts_.pixel_extents.back()) >= min_rows && bytes >= min_bytes && bytes <= max_bytes;
+  }
+
+  /// Reads a matrix computed at run time: as it is if its rows are dense and it is small or for few rows,
+  /// else packed per batch element.
   Expr staged_matrix(const RDom& r) {
     const bool is_open = !parts_.channels.is_number();
     if (has_dots()) return staged_dots(r);
-    if (matrix_stride(1, 0) == 1 && !is_open) return matrix_element(1, {r[0], channel()});
+    if (matrix_stride(1, 0) == 1 && !is_open && !pays_to_pack()) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
     Var k("k");
     std::vector<Var> index{parts_.ci, k, parts_.co};
