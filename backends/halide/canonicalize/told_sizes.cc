@@ -4,6 +4,7 @@
 #include <array>
 
 #include "graph/data_sizes.h"
+#include "graph/op_table.h"
 
 namespace intarsia::halide {
 namespace {
@@ -20,6 +21,7 @@ std::set<std::string> symbols_of(const Value& value) {
 bool is_counted(const Node& node) {
   constexpr auto ops =
       std::to_array<std::string_view>({"Compress", "NonMaxSuppression", "NonZero", "Unique"});
+  if (node.domain == own_domain) return node.op == "NonZeroRows" || node.op == "NonMaxSuppressionPlaces";
   return (node.domain.empty() || node.domain == "ai.onnx") && std::ranges::find(ops, node.op) != ops.end();
 }
 
