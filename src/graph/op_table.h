@@ -69,9 +69,6 @@ struct OpInfo {
   bool is_work = false;       // product, convolution, attention or recurrence: takes longer than a hand-over
 };
 
-/// Domain of operators that no model file has: translations make them, where ONNX has another form.
-inline constexpr const char* own_domain = "intarsia";
-
 /// Marks a row as work.
 constexpr OpInfo work(OpInfo row) {
   row.is_work = true;

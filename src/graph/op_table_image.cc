@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/own_domain.h"
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
 

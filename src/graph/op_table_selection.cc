@@ -1,3 +1,4 @@
+#include "base/own_domain.h"
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
 

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "graph/op_table.h"
+#include "base/own_domain.h"
 #include "translate/layout.h"
 #include "translate/rules.h"
 

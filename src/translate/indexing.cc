@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/op_table.h"
+#include "base/own_domain.h"
 #include "tensorflow/dtypes.h"
 #include "translate/rules.h"
 

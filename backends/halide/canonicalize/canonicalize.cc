@@ -7,7 +7,7 @@
 #include "backends/halide/canonicalize/canonicalize_rules.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
-#include "graph/op_table.h"
+#include "base/own_domain.h"
 
 namespace intarsia::halide {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/own_domain.h"
 #include "graph/data_sizes.h"
-#include "graph/op_table.h"
 
 namespace intarsia::halide {
 namespace {

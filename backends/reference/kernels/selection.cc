@@ -4,7 +4,7 @@
 
 #include "backends/reference/kernels/kernel_families.h"
 #include "backends/reference/kernels/move.h"
-#include "graph/op_table.h"
+#include "base/own_domain.h"
 
 namespace intarsia::reference {
 namespace {
