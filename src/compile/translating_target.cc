@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/data_sizes.h"
 #include "passes/remove_dead_nodes.h"
 #include "passes/translated.h"
 #include "target/forwarding_target.h"
@@ -22,11 +23,23 @@ class TranslatingTarget : public ForwardingTarget {
     if (!translated) return Support::refused(translated.error().message);
     for (uint32_t i = 0; i < translated->nodes.size(); ++i) {
       if (const Support answer = target_.supports(*translated, NodeId{i}, device); !answer.yes) return answer;
-      if (target_.ends_region(*translated, NodeId{i}))
+      if (reads_counted(*translated, translated->nodes[i]))
         return Support::refused(
-            fmt::format("{}, whose size is data, is a part of it", translated->nodes[i].op));
+            fmt::format("{} reads what has a size that is data", translated->nodes[i].op));
     }
     return Support::supported();
+  }
+
+  /// Checks the translation of a node whose outputs have sizes that are data.
+  bool ends_region(const Graph& graph, NodeId id) const override {
+    if (target_.ends_region(graph, id)) return true;
+    const Node& node = graph.node(id);
+    if (!has_translation(node) || !makes_data_sizes(graph, node)) return false;
+    const Result<Graph> translated = translate_node(graph, id);
+    if (!translated) return false;
+    for (uint32_t i = 0; i < translated->nodes.size(); ++i)
+      if (target_.ends_region(*translated, NodeId{i})) return true;
+    return false;
   }
 
   /// Assigns translated nodes to the groups of their translations.
@@ -51,6 +64,22 @@ class TranslatingTarget : public ForwardingTarget {
   }
 
  private:
+  static bool has_data_size(const Graph& graph, ValueId value) {
+    const auto& shape = graph.value(value).type.shape;
+    return !shape ||
+           std::ranges::any_of(*shape, [&](const Dim& size) { return depends_on_data(graph, size); });
+  }
+  static bool makes_data_sizes(const Graph& graph, const Node& node) {
+    return std::ranges::any_of(
+        node.outputs, [&](ValueId value) { return value != no_value && has_data_size(graph, value); });
+  }
+  /// Checks for a node that reads an output whose size another node of its region counts.
+  bool reads_counted(const Graph& graph, const Node& node) const {
+    return std::ranges::any_of(node.inputs, [&](ValueId value) {
+      return value != no_value && graph.value(value).producer != no_node &&
+             target_.ends_region(graph, graph.value(value).producer) && has_data_size(graph, value);
+    });
+  }
   /// Checks for a node that has a translation and that the target does not take as it is.
   bool is_translated(const Graph& graph, NodeId id, const TargetDevice& device) const {
     if (is_tensorflow(graph.node(id))) return true;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/own_domain.h"
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
 
@@ -166,10 +167,19 @@ Status non_max_suppression(ShapeContext& context) {
   return {};
 }
 
+/// Infers places of boxes of one image and class, as TensorFlow has them.
+Status non_max_suppression_places(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3, 3));
+  TRY(require_rank(context, 1, 3, 3));
+  context.set_output(0, DType::i32, SymbolicShape{Dim::unknown()});
+  return {};
+}
+
 constexpr OpInfo image_rows[] = {
     {"AffineGrid", "", 2, 2, 1, 1, affine_grid},
     {"GridSample", "", 2, 2, 1, 1, grid_sample},
     {"NonMaxSuppression", "", 2, 5, 1, 1, non_max_suppression},
+    {"NonMaxSuppressionPlaces", own_domain, 5, 5, 1, 1, non_max_suppression_places},
     {"Resize", "", 1, 4, 1, 1, resize},
     {"RoiAlign", "", 3, 3, 1, 1, roi_align},
     {"Upsample", "", 1, 2, 1, 1, resize},

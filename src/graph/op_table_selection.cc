@@ -1,3 +1,4 @@
+#include "base/own_domain.h"
 #include "graph/op_families.h"
 #include "graph/shape_rules.h"
 
@@ -25,6 +26,14 @@ Status non_zero(ShapeContext& context) {
   const SymbolicShape* x = context.shape(0);
   const Dim rank = x ? Dim(static_cast<int64_t>(x->size())) : Dim::unknown();
   context.set_output(0, DType::i64, SymbolicShape{rank, Dim::unknown()});
+  return {};
+}
+
+/// Infers NonZero's places as rows, as TensorFlow has them.
+Status non_zero_rows(ShapeContext& context) {
+  const SymbolicShape* x = context.shape(0);
+  const Dim rank = x ? Dim(static_cast<int64_t>(x->size())) : Dim::unknown();
+  context.set_output(0, DType::i64, SymbolicShape{Dim::unknown(), rank});
   return {};
 }
 
@@ -61,6 +70,7 @@ Status unique(ShapeContext& context) {
 constexpr OpInfo selection_rows[] = {
     {"Compress", "", 2, 2, 1, 1, take_slices},
     {"NonZero", "", 1, 1, 1, 1, non_zero},
+    {"NonZeroRows", own_domain, 1, 1, 1, 1, non_zero_rows},
     {"TopK", "", 1, 2, 2, 2, top_k},
     {"Unique", "", 1, 1, 1, 4, unique},
 };

@@ -1,3 +1,6 @@
+#include <limits>
+
+#include "base/own_domain.h"
 #include "translate/layout.h"
 #include "translate/rules.h"
 
@@ -42,8 +45,51 @@ Status resize(Translation& t, const std::string& kind) {
 Status bilinear(Translation& t) { return resize(t, "linear"); }
 Status nearest(Translation& t) { return resize(t, "nearest"); }
 
+/// Checks the limits of a suppression, which TensorFlow checks in each run.
+Status check_suppression(const Translation& t, float overlap) {
+  if (t.dtype(0) != DType::f32 || t.dtype(1) != DType::f32)
+    return fail("of {} and {}", dtype_name(t.dtype(0)), dtype_name(t.dtype(1)));
+  const int64_t of_boxes = TRY(t.rank(0)), of_scores = TRY(t.rank(1));
+  if (of_boxes != 2 || of_scores != 1) return fail("of rank {} and {}", of_boxes, of_scores);
+  if (const int64_t most = TRY(t.integer(2)); most < 0) return fail("to {} boxes", most);
+  if (!(overlap >= 0 && overlap <= 1)) return fail("with an overlap of {}", overlap);
+  return {};
+}
+
+/// Suppresses boxes of one image and class. TensorFlow's boxes need a score above a limit, and overlap as f32
+/// says.
+Status suppress(Translation& t, float overlap, ValueId score) {
+  TRY(check_suppression(t, overlap));
+  const ValueId boxes = t.unsqueeze(t.input(0), {0}), scores = t.unsqueeze(t.input(1), {0, 1});
+  const ValueId most = t.make_integers({TRY(t.integer(2))});
+  t.give(0, t.make_of_domain(own_domain, "NonMaxSuppressionPlaces", 1,
+                             {boxes, scores, most, t.make_scalar(DType::f32, overlap), score}, {}));
+  return {};
+}
+
+Result<float> f32_number(const Translation& t, size_t i) {
+  const Tensor tensor = TRY(t.constant(i));
+  if (tensor.dtype() != DType::f32 || tensor.as<float>().size() != 1)
+    return fail("its input {} is not one f32", i);
+  return tensor.as<float>()[0];
+}
+
+ValueId least_score(Translation& t) {
+  return t.make_scalar(DType::f32, std::numeric_limits<float>::lowest());
+}
+
+Status suppress_v1(Translation& t) {
+  return suppress(t, t.attributes().get_float("iou_threshold", 0.5F), least_score(t));
+}
+Status suppress_v2(Translation& t) { return suppress(t, TRY(f32_number(t, 3)), least_score(t)); }
+Status suppress_v3(Translation& t) {
+  if (const DType type = t.dtype(4); type != DType::f32) return fail("with a score of {}", dtype_name(type));
+  return suppress(t, TRY(f32_number(t, 3)), t.input(4));
+}
+
 constexpr TranslationRow image_rows[] = {
-    {"ResizeBilinear", bilinear},
+    {"NonMaxSuppression", suppress_v1},   {"NonMaxSuppressionV2", suppress_v2},
+    {"NonMaxSuppressionV3", suppress_v3}, {"ResizeBilinear", bilinear},
     {"ResizeNearestNeighbor", nearest},
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/own_domain.h"
 #include "tensorflow/dtypes.h"
 #include "translate/rules.h"
 
@@ -82,16 +83,22 @@ Status matrix_band_part(Translation& t) {
 
 /// Returns the positions of nonzero elements, as rows.
 Status where(Translation& t) {
-  t.give(0, t.make("Transpose", {t.make("NonZero", {t.input(0)})}, {{"perm", std::vector<int64_t>{1, 0}}}));
+  if (t.type(0).shape && t.type(0).shape->empty()) return fail("of a scalar");
+  t.give(0, t.make_of_domain(own_domain, "NonZeroRows", 1, {t.input(0)}, {}));
   return {};
 }
 
+/// Returns distinct elements in order of their places. TensorFlow takes each NaN for one of its own.
 Status unique(Translation& t) {
+  if (is_float(t.dtype(0))) return fail("of {}", dtype_name(t.dtype(0)));
   const std::vector<ValueId> made = t.make_several("Unique", {t.input(0)}, 4, {{"sorted", int64_t{0}}});
   const DType type = tensorflow::get_dtype(t.attributes(), "out_idx", DType::i32);
   t.give(0, made[0]);
-  t.give(1, t.cast(made[2], type));
-  t.give(2, t.cast(made[3], type));
+  const auto give = [&](size_t output, ValueId indices) {
+    t.give(output, type == DType::i64 ? indices : t.cast(indices, type));
+  };
+  give(1, made[2]);
+  if (t.node().outputs.size() > 2) give(2, made[3]);
   return {};
 }
 

@@ -158,7 +158,9 @@ BuiltKernel build_non_max_suppression(KernelBuilder& b) {
   for (ValueId input : b.anchor().inputs) arguments.emplace_back(b.buffer(input));
   arguments.emplace_back(int{attributes.has_score});
   arguments.emplace_back(int{attributes.centered});
-  return call_once(b, "intarsia_non_max_suppression", arguments);
+  return call_once(
+      b, attributes.only_places ? "intarsia_non_max_suppression_places" : "intarsia_non_max_suppression",
+      arguments);
 }
 
 /// Draws all numbers at once, as each depends on those before it.
@@ -189,7 +191,9 @@ BuiltKernel build_routine(KernelBuilder& b) {
     case CoreOp::random:
       return build_random(b);
     case CoreOp::non_zero:
-      return call_once(b, "intarsia_non_zero", {b.buffer(b.anchor().inputs[0])});
+      return call_once(
+          b, "intarsia_non_zero",
+          {b.buffer(b.anchor().inputs[0]), int{attributes_of<CountedAttributes>(b.anchor()).as_rows}});
     case CoreOp::compress:
       return call_once(b, "intarsia_compress",
                        {b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});

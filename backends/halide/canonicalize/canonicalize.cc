@@ -7,6 +7,7 @@
 #include "backends/halide/canonicalize/canonicalize_rules.h"
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
+#include "base/own_domain.h"
 
 namespace intarsia::halide {
 namespace {
@@ -32,7 +33,9 @@ constexpr auto families = std::to_array<Family>({{elementwise_rules},
                                                  {random_rules}});
 
 FoundRule find_rule(const Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != "ai.onnx.ml") return {};
+  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != "ai.onnx.ml" &&
+      node.domain != own_domain)
+    return {};
   for (const Family& family : families)
     for (const RuleEntry& entry : family.rules())
       if (entry.op == node.op) return {entry.rule, family.numbers};

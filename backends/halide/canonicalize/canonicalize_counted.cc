@@ -28,15 +28,22 @@ Status set_counted(Rewriter& r, size_t output, CoreOp op, std::vector<ValueId> i
 
 Dim elements_of(const SymbolicShape& sizes) { return product_of_dims(sizes, 0, sizes.size()); }
 
-Status non_zero(Rewriter& r) {
+Status find_places(Rewriter& r, bool as_rows) {
   const ValueId x = r.stored_in(0);
-  if (r.rank(x) == 0) return fail("NonZero of a scalar");
-  if (is_half_float(r.dtype(x))) return fail("NonZero of {}", dtype_name(r.dtype(x)));
+  if (r.rank(x) == 0) return fail("{} of a scalar", r.node().op);
+  if (is_half_float(r.dtype(x))) return fail("{} of {}", r.node().op, dtype_name(r.dtype(x)));
   const SymbolicShape sizes = r.sizes(x);
   const ValueId is_zero = r.emit(CoreOp::equal, {x, r.add_scalar(0, r.dtype(x))}, DType::boolean, sizes);
   const ValueId flags = r.emit(CoreOp::logical_not, {is_zero}, DType::boolean, sizes);
-  return set_counted(r, 0, CoreOp::non_zero, {flags}, {r.rank(x), 1}, 1, elements_of(sizes));
+  const SymbolicShape places = as_rows ? SymbolicShape{1, r.rank(x)} : SymbolicShape{r.rank(x), 1};
+  CountedAttributes attributes;
+  attributes.as_rows = as_rows;
+  return set_counted(r, 0, CoreOp::non_zero, {flags}, places, as_rows ? 0 : 1, elements_of(sizes),
+                     attributes);
 }
+
+Status non_zero(Rewriter& r) { return find_places(r, false); }
+Status non_zero_rows(Rewriter& r) { return find_places(r, true); }
 
 Status compress(Rewriter& r) {
   const ValueId x = r.stored_in(0), condition = r.stored_in(1);
@@ -88,12 +95,14 @@ Result<ValueId> number_in(Rewriter& r, size_t i, DType dtype, double otherwise) 
   return r.reshape(number, {1});
 }
 
-Status non_max_suppression(Rewriter& r) {
+Status suppress_boxes(Rewriter& r, bool only_places) {
   const ValueId boxes = r.stored_in(0), scores = r.stored_in(1);
   const SymbolicShape of_boxes = r.sizes(boxes), of_scores = r.sizes(scores);
   if (r.dtype(boxes) != DType::f32 || r.dtype(scores) != DType::f32 || of_boxes.size() != 3 ||
       of_scores.size() != 3 || of_boxes[2] != 4)
-    return fail("NonMaxSuppression of {} and {}", print_shape(of_boxes), print_shape(of_scores));
+    return fail("{} of {} and {}", r.node().op, print_shape(of_boxes), print_shape(of_scores));
+  if (only_places && (of_scores[0] != 1 || of_scores[1] != 1))
+    return fail("{} of {} images and {} classes", r.node().op, of_scores[0].print(), of_scores[1].print());
   for (const Dim& more : {of_boxes[0] - of_scores[0], of_boxes[1] - of_scores[2]})
     for (const Dim& nonnegative : {more, 0 - more})
       TRY(r.require(nonnegative,
@@ -106,14 +115,21 @@ Status non_max_suppression(Rewriter& r) {
   Dim of_class = of_boxes[1];
   if (const Tensor* known = r.constant(most))
     of_class = smaller_of(of_class, std::max<int64_t>(known->as<int64_t>()[0], 0));
-  return set_counted(r, 0, CoreOp::non_max_suppression, {boxes, scores, most, overlap, score}, {1, 3}, 0,
+  attributes.only_places = only_places;
+  return set_counted(r, 0, CoreOp::non_max_suppression, {boxes, scores, most, overlap, score},
+                     only_places ? SymbolicShape{1} : SymbolicShape{1, 3}, 0,
                      of_scores[0] * of_scores[1] * of_class, attributes);
 }
+
+Status non_max_suppression(Rewriter& r) { return suppress_boxes(r, false); }
+Status non_max_suppression_places(Rewriter& r) { return suppress_boxes(r, true); }
 
 constexpr std::array counted_rule_list = std::to_array<RuleEntry>({
     {"Compress", compress},
     {"NonMaxSuppression", non_max_suppression},
+    {"NonMaxSuppressionPlaces", non_max_suppression_places},
     {"NonZero", non_zero},
+    {"NonZeroRows", non_zero_rows},
     {"Unique", unique},
 });
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/own_domain.h"
 #include "graph/data_sizes.h"
 
 namespace intarsia::halide {
@@ -20,6 +21,7 @@ std::set<std::string> symbols_of(const Value& value) {
 bool is_counted(const Node& node) {
   constexpr auto ops =
       std::to_array<std::string_view>({"Compress", "NonMaxSuppression", "NonZero", "Unique"});
+  if (node.domain == own_domain) return node.op == "NonZeroRows" || node.op == "NonMaxSuppressionPlaces";
   return (node.domain.empty() || node.domain == "ai.onnx") && std::ranges::find(ops, node.op) != ops.end();
 }
 

@@ -198,6 +198,8 @@ struct CountedAttributes {
   int64_t wanted = 0;      // of a Unique: 0 values, 1 first places, 2 groups, 3 counts
   bool sorted = false;     // of a Unique
   bool has_score = false, centered = false;  // of a NonMaxSuppression
+  bool only_places = false;                  // of a NonMaxSuppression: i32 places of one image and class
+  bool as_rows = false;                      // of a NonZero: each place is a row, not a column
   static void fields(auto& a, auto&& field) {
     field("sizes", a.sizes);
     field("counted", a.counted);
@@ -206,6 +208,8 @@ struct CountedAttributes {
     field("sorted", a.sorted, false);
     field("has_score", a.has_score, false);
     field("centered", a.centered, false);
+    field("only_places", a.only_places, false);
+    field("as_rows", a.as_rows, false);
   }
   bool operator==(const CountedAttributes&) const = default;
 };

@@ -50,6 +50,8 @@ void copy_elements(uint8_t* to, const uint8_t* from, int64_t count, int64_t stri
     std::memcpy(to + i * bytes, from + i * stride * bytes, static_cast<size_t>(bytes));
 }
 
+/// Writes the places of true elements: all of the first axis, then all of the next, or one after the other.
+template <bool as_rows>
 int non_zero(const HalideBuffer& flags, const HalideBuffer& output) {
   const int axes = flags.dimensions, last = axes - 1;
   const int64_t size = flags.dim[last].extent, stride = flags.dim[last].stride;
@@ -60,13 +62,15 @@ int non_zero(const HalideBuffer& flags, const HalideBuffer& output) {
     count += in_row;
   });
   auto* places = reinterpret_cast<int64_t*>(set_count(output, count));
+  const int64_t by_axis = as_rows ? 1 : count, by_place = as_rows ? axes : 1;
   int64_t at = 0;
   visit_rows(flags, [&](const uint8_t* row, const int64_t* index) {
     const int64_t first = at;
     for (int64_t i = 0; i < size; ++i)
-      if (row[i * stride] != 0) places[last * count + at++] = i;
+      if (row[i * stride] != 0) places[last * by_axis + at++ * by_place] = i;
     for (int axis = 0; axis < last; ++axis)
-      std::fill(places + axis * count + first, places + axis * count + at, index[axis]);
+      for (int64_t place = first; place < at; ++place)
+        places[axis * by_axis + place * by_place] = index[axis];
   });
   return 0;
 }
@@ -181,8 +185,9 @@ int unique(void* context, HalideBuffer& keys, const HalideBuffer& x, int length,
 
 extern "C" {
 
-int intarsia_non_zero(HalideBuffer* flags, HalideBuffer* output) {
-  return is_question(*flags, *output) ? 0 : non_zero(*flags, *output);
+int intarsia_non_zero(HalideBuffer* flags, int as_rows, HalideBuffer* output) {
+  if (is_question(*flags, *output)) return 0;
+  return as_rows != 0 ? non_zero<true>(*flags, *output) : non_zero<false>(*flags, *output);
 }
 
 int intarsia_compress(HalideBuffer* x, HalideBuffer* condition, HalideBuffer* output) {

@@ -6,6 +6,7 @@
 
 #include "backends/reference/kernels/kernel_families.h"
 #include "backends/reference/kernels/move.h"
+#include "base/own_domain.h"
 
 namespace intarsia::reference {
 namespace {
@@ -159,22 +160,25 @@ Status roi_align(KernelContext& context) {
   return dispatch_float(x.dtype, [&]<typename T>() { return align_regions<T>(context, rule, images, y); });
 }
 
+template <typename Number>
 struct Box {
-  double top, left, bottom, right;
-  double area() const { return (bottom - top) * (right - left); }
+  Number top, left, bottom, right;
+  Number area() const { return (bottom - top) * (right - left); }
 };
 
-Box read_box(const float* numbers, bool centered) {
-  const double a = numbers[0], b = numbers[1], c = numbers[2], d = numbers[3];
+template <typename Number>
+Box<Number> read_box(const float* numbers, bool centered) {
+  const Number a = numbers[0], b = numbers[1], c = numbers[2], d = numbers[3];
   if (centered) return {b - d / 2, a - c / 2, b + d / 2, a + c / 2};
   return {std::min(a, c), std::min(b, d), std::max(a, c), std::max(b, d)};
 }
 
-double intersection_over_union(const Box& a, const Box& b) {
-  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-  const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
+template <typename Number>
+Number intersection_over_union(const Box<Number>& a, const Box<Number>& b) {
+  const Number height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
+  const Number width = std::min(a.right, b.right) - std::max(a.left, b.left);
   if (!(height > 0 && width > 0 && a.area() > 0 && b.area() > 0)) return 0;
-  const double shared = height * width;
+  const Number shared = height * width;
   return shared / (a.area() + b.area() - shared);
 }
 
@@ -194,7 +198,9 @@ Result<std::optional<float>> optional_float(const KernelContext& context, size_t
   return std::optional(view.as<float>()[0]);
 }
 
-/// Selects boxes greedily: the best box first, without those that overlap a chosen one.
+/// Selects boxes greedily: the best box first, without those that overlap a chosen one. Overlaps are rounded
+/// as numbers of that type.
+template <typename Number>
 std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> boxes,
                                   std::span<const float> scores) {
   std::vector<int64_t> order;
@@ -210,9 +216,9 @@ std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> 
   std::vector<int64_t> chosen;
   for (int64_t candidate : order) {
     if (static_cast<int64_t>(chosen.size()) >= rule.most) break;
-    const Box box = read_box(boxes.data() + 4 * candidate, rule.centered);
+    const Box<Number> box = read_box<Number>(boxes.data() + 4 * candidate, rule.centered);
     const bool covered = std::ranges::any_of(chosen, [&](int64_t other) {
-      return intersection_over_union(box, read_box(boxes.data() + 4 * other, rule.centered)) >
+      return intersection_over_union(box, read_box<Number>(boxes.data() + 4 * other, rule.centered)) >
              rule.overlap_threshold;
     });
     if (!covered) chosen.push_back(candidate);
@@ -220,7 +226,9 @@ std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> 
   return chosen;
 }
 
-Status non_max_suppression(KernelContext& context) {
+/// Returns the image, the class and the place of each box that is left, one after the other.
+template <typename Number>
+Result<std::vector<int64_t>> left_boxes(const KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_rank(context, 0, 3));
   TRY(require_rank(context, 1, 3));
@@ -241,12 +249,25 @@ Status non_max_suppression(KernelContext& context) {
     const int64_t image = i / scores.shape[1];
     const auto of_image = boxes.as<float>().subspan(static_cast<size_t>(image) * count * 4, count * 4);
     const auto of_class = scores.as<float>().subspan(static_cast<size_t>(i) * count, count);
-    for (int64_t box : select_boxes(rule, of_image, of_class)) {
+    for (int64_t box : select_boxes<Number>(rule, of_image, of_class)) {
       result.insert(result.end(), {image, i % scores.shape[1], box});
     }
   }
-  const TensorView y = TRY(context.output(0, DType::i64, {static_cast<int64_t>(result.size() / 3), 3}));
-  std::ranges::copy(result, y.as<int64_t>().begin());
+  return result;
+}
+
+Status non_max_suppression(KernelContext& context) {
+  const std::vector<int64_t> left = TRY(left_boxes<double>(context));
+  const TensorView y = TRY(context.output(0, DType::i64, {static_cast<int64_t>(left.size() / 3), 3}));
+  std::ranges::copy(left, y.as<int64_t>().begin());
+  return {};
+}
+
+/// Returns only places; overlaps are those of f32.
+Status non_max_suppression_places(KernelContext& context) {
+  const std::vector<int64_t> left = TRY(left_boxes<float>(context));
+  const TensorView y = TRY(context.output(0, DType::i32, {static_cast<int64_t>(left.size() / 3)}));
+  for (size_t i = 0; 3 * i < left.size(); ++i) y.as<int32_t>()[i] = static_cast<int32_t>(left[3 * i + 2]);
   return {};
 }
 
@@ -254,6 +275,7 @@ constexpr KernelEntry image_rows[] = {
     {"AffineGrid", "", affine_grid},
     {"GridSample", "", grid_sample},
     {"NonMaxSuppression", "", non_max_suppression},
+    {"NonMaxSuppressionPlaces", own_domain, non_max_suppression_places},
     {"Resize", "", resize},
     {"RoiAlign", "", roi_align},
     {"Upsample", "", resize},

@@ -4,6 +4,7 @@
 
 #include "backends/reference/kernels/kernel_families.h"
 #include "backends/reference/kernels/move.h"
+#include "base/own_domain.h"
 
 namespace intarsia::reference {
 namespace {
@@ -63,7 +64,8 @@ Status top_k(KernelContext& context) {
   return {};
 }
 
-Status non_zero(KernelContext& context) {
+/// Writes the places of elements that are not zero, as columns or as rows.
+Status write_places(KernelContext& context, bool as_rows) {
   TRY(require_inputs(context, 1));
   const ConstTensorView& x = context.input(0);
   std::vector<int64_t> places;
@@ -76,17 +78,21 @@ Status non_zero(KernelContext& context) {
   }));
   const auto rank = static_cast<int64_t>(x.shape.size());
   const auto count = static_cast<int64_t>(places.size());
-  const TensorView y = TRY(context.output(0, DType::i64, {rank, count}));
+  const Shape shape = as_rows ? Shape{count, rank} : Shape{rank, count};
+  const TensorView y = TRY(context.output(0, DType::i64, shape));
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = places[static_cast<size_t>(i)];
     for (int64_t axis = rank; axis-- > 0;) {
       const int64_t size = x.shape[static_cast<size_t>(axis)];
-      y.as<int64_t>()[static_cast<size_t>(axis * count + i)] = rest % size;
+      y.as<int64_t>()[static_cast<size_t>(as_rows ? i * rank + axis : axis * count + i)] = rest % size;
       rest /= size;
     }
   }
   return {};
 }
+
+Status non_zero(KernelContext& context) { return write_places(context, false); }
+Status non_zero_rows(KernelContext& context) { return write_places(context, true); }
 
 /// Returns the tensor, as one axis if the attribute `axis` is absent, and the axis.
 Result<std::pair<ConstTensorView, int64_t>> along_axis(const KernelContext& context) {
@@ -212,10 +218,8 @@ Status unique(KernelContext& context) {
 }
 
 constexpr KernelEntry selection_rows[] = {
-    {"Compress", "", compress},
-    {"NonZero", "", non_zero},
-    {"TopK", "", top_k},
-    {"Unique", "", unique},
+    {"Compress", "", compress}, {"NonZero", "", non_zero}, {"NonZeroRows", own_domain, non_zero_rows},
+    {"TopK", "", top_k},        {"Unique", "", unique},
 };
 
 }  // namespace

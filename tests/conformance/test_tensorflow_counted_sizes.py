@@ -1,0 +1,144 @@
+"""TensorFlow's operators whose output's size is data (Where, Unique, NonMaxSuppression) in our compiler alone, of open sizes, between operators
+that need the size, against TensorFlow.
+
+Covers: src/translate/ indexing.cc image.cc src/compile/ translating_target.cc
+backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc boxes.cc
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+import intarsia
+
+random = np.random.default_rng(5)
+
+
+def expect_equal(tmp_path, function, signature, runs, backends=("halide",)):
+    """Compiles `function`, whose arguments are named as in `runs`, for these backends alone."""
+    specs = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in signature.items()]
+    concrete = convert_variables_to_constants_v2(tf.function(function).get_concrete_function(*specs))
+    path = tmp_path / "model.pb"
+    path.write_bytes(concrete.graph.as_graph_def().SerializeToString())
+    session = intarsia.compile(path, tune="off", fallback="none", backends=list(backends)).load().bind()
+    for inputs in runs:
+        want = concrete(**{name: tf.constant(value) for name, value in inputs.items()})
+        got = session.run(inputs)
+        for one, tensor in zip(concrete.outputs, want, strict=True):
+            np.testing.assert_array_equal(got[one.name.split(":")[0]], tensor.numpy(), strict=True)
+
+
+def sparse(*sizes):
+    return np.where(random.random(sizes) < 0.4, random.standard_normal(sizes), 0).astype("float32")
+
+
+BACKENDS = pytest.mark.parametrize("backend", ("halide", "reference"))
+
+
+@BACKENDS
+def test_where(backend, tmp_path):
+    def function(x):
+        places = tf.where(x)
+        return tf.identity(places, "places"), tf.add(tf.gather_nd(x, places), 1.0, "taken")
+
+    runs = [{"x": sparse(*sizes)} for sizes in ((4, 5, 6), (1, 1, 1), (7, 2, 3))]
+    runs += [{"x": np.zeros((2, 3, 4), "float32")}, {"x": np.ones((2, 3, 4), "float32")}]
+    expect_equal(tmp_path, function, {"x": ([None, None, None], tf.float32)}, runs, [backend])
+
+
+@BACKENDS
+def test_where_of_known_sizes(backend, tmp_path):
+    def function(c):
+        return (tf.identity(tf.where(c), "places"),)
+
+    runs = [{"c": random.random((5, 3)) < share} for share in (0, 0.5, 1)]
+    expect_equal(tmp_path, function, {"c": ([5, 3], tf.bool)}, runs, [backend])
+
+
+@BACKENDS
+def test_boolean_mask(backend, tmp_path):
+    def function(x, m):
+        return (tf.multiply(tf.boolean_mask(x, m), 2.0, "taken"),)
+
+    runs = [{"x": sparse(6, 3), "m": random.random(6) < share} for share in (0, 0.5, 1)]
+    expect_equal(tmp_path, function, {"x": ([6, 3], tf.float32), "m": ([6], tf.bool)}, runs, [backend])
+
+
+@BACKENDS
+def test_unique(backend, tmp_path):
+    def function(x):
+        values, groups = tf.unique(x)
+        return (
+            tf.identity(values, "values"),
+            tf.identity(groups, "groups"),
+            tf.gather(values, groups, name="again"),
+        )
+
+    runs = [{"x": random.integers(-3, 4, size)} for size in (15, 1, 200)]
+    expect_equal(tmp_path, function, {"x": ([None], tf.int64)}, runs, [backend])
+
+
+@BACKENDS
+def test_groups_alone(backend, tmp_path):
+    def function(x):
+        return (tf.identity(tf.unique(x)[1], "groups"),)
+
+    runs = [{"x": random.integers(0, 9, 30).astype("int32")}]
+    expect_equal(tmp_path, function, {"x": ([None], tf.int32)}, runs, [backend])
+
+
+@BACKENDS
+def test_counts(backend, tmp_path):
+    def function(x):
+        values, _, counts = tf.unique_with_counts(x, tf.int64)
+        return tf.identity(values, "values"), tf.identity(counts, "counts")
+
+    runs = [{"x": random.integers(0, 5, size)} for size in (30, 4)]
+    expect_equal(tmp_path, function, {"x": ([None], tf.int64)}, runs, [backend])
+
+
+def boxes(count):
+    corners = random.integers(0, 12, (count, 2, 2)).astype("float32")
+    return {
+        "boxes": np.concatenate([corners[:, 0], corners[:, 1]], 1),
+        "scores": (random.integers(0, 8, count) / 8).astype("float32"),
+    }
+
+
+@BACKENDS
+@pytest.mark.parametrize(
+    "most, overlap, score", ((5, 0.5, 0.1), (100, 0.7, -np.inf), (0, 0.0, 0.5), (100, 1, 2))
+)
+def test_non_max_suppression(backend, most, overlap, score, tmp_path):
+    def function(boxes, scores):
+        places = tf.raw_ops.NonMaxSuppressionV3(
+            boxes=boxes,
+            scores=scores,
+            max_output_size=most,
+            iou_threshold=np.float32(overlap),
+            score_threshold=np.float32(score),
+        )
+        return tf.identity(places, "places"), tf.gather(boxes, places, name="left")
+
+    signature = {"boxes": ([None, 4], tf.float32), "scores": ([None], tf.float32)}
+    runs = [boxes(count) for count in (12, 1, 300)]
+    runs[0]["scores"][3:5] = [np.nan, np.inf]
+    # The boxes share 7 of 10, which is more than 0.7 in f64 alone.
+    rounded = np.array([[0, 0, 1, 10], [0, 0, 1, 7]], "float32")
+    runs.append({"boxes": rounded, "scores": np.array([0.9, 0.8], "float32")})
+    expect_equal(tmp_path, function, signature, runs, [backend])
+
+
+def test_refused_limits_stay_in_tensorflow(tmp_path):
+    """TensorFlow says what is wrong with an overlap of 2, and where."""
+
+    def function(boxes, scores):
+        return (
+            tf.raw_ops.NonMaxSuppressionV2(boxes=boxes, scores=scores, max_output_size=3, iou_threshold=2.0),
+        )
+
+    with pytest.raises(intarsia.Error, match="with an overlap of 2"):
+        expect_equal(
+            tmp_path, function, {"boxes": ([5, 4], tf.float32), "scores": ([5], tf.float32)}, [], ["halide"]
+        )
