@@ -25,4 +25,15 @@ Result<WindowAttributes> window_attributes(const Attributes& attributes, size_t 
   return fail("auto_pad is '{}', want NOTSET, VALID, SAME_UPPER or SAME_LOWER", read.auto_pad);
 }
 
+Result<Shape> windows_of_image(const Shape& image, const Shape& block, const WindowAttributes& window) {
+  Shape counts;
+  for (size_t i = 0; i < image.size(); ++i) {
+    const int64_t room =
+        image[i] + window.pads[i] + window.pads[image.size() + i] - (block[i] - 1) * window.dilations[i] - 1;
+    if (room < 0) return fail("blocks {} of an image {}", print_shape(block), print_shape(image));
+    counts.push_back(room / window.strides[i] + 1);
+  }
+  return counts;
+}
+
 }  // namespace intarsia

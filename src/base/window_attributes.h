@@ -28,4 +28,8 @@ struct WindowAttributes {
 
 Result<WindowAttributes> window_attributes(const Attributes& attributes, size_t rank);
 
+/// Returns how many windows of `block` an image has along each axis, with the pads as given. Error: one is
+/// larger than the padded image.
+Result<Shape> windows_of_image(const Shape& image, const Shape& block, const WindowAttributes& window);
+
 }  // namespace intarsia

@@ -111,14 +111,7 @@ Result<Columns> read_columns(const Translation& t) {
   if (TRY(checked_elements(columns.block)) == 0) return fail("blocks {}", print_shape(columns.block));
   columns.attributes = TRY(window_attributes(t.attributes(), rank));
   if (!columns.attributes.is_padded_as_given()) return fail("with auto_pad");
-  for (size_t i = 0; i < rank; ++i) {
-    const WindowAttributes& a = columns.attributes;
-    const int64_t extent = (columns.block[i] - 1) * a.dilations[i] + 1;
-    const int64_t room = columns.image[i] + a.pads[i] + a.pads[rank + i] - extent;
-    if (room < 0)
-      return fail("blocks {} of an image {}", print_shape(columns.block), print_shape(columns.image));
-    columns.windows.push_back(room / a.strides[i] + 1);
-  }
+  columns.windows = TRY(windows_of_image(columns.image, columns.block, columns.attributes));
   return columns;
 }
 

@@ -9,7 +9,7 @@ import collections
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx_cases import load_cases, run_ours, with_constants
 from rounds import ROUNDS
 
@@ -121,6 +121,33 @@ def test_long_transform(length, components, inverse, onesided, tmp_path):
     (got,) = session.run({"x": x}).values()
     want = np.stack([transform_of(one.astype(np.float64), inverse, onesided) for one in x])
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def test_many_overlapping_blocks(tmp_path):
+    """More taps than our compiler's own kernel adds."""
+    image, block = np.array([15, 18]), np.array([9, 9])
+    x = np.random.default_rng(3).standard_normal((2, 3 * 81, 12)).astype(np.float32)
+    node = helper.make_node("Col2Im", ["x", "image", "block"], ["y"], strides=[3, 3])
+    infos = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name, shape in (("x", x.shape), ("y", None))
+    ]
+    constants = [numpy_helper.from_array(image, "image"), numpy_helper.from_array(block, "block")]
+    graph = helper.make_graph([node], "blocks", infos[:1], infos[1:], constants)
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
+    (got,) = (
+        intarsia.compile(path, tune="off", fallback="none", backends=["halide"])
+        .load()
+        .bind()
+        .run({"x": x})
+        .values()
+    )
+    want = np.zeros((2, 3, 15, 18), np.float32)
+    windows = x.reshape(2, 3, 9, 9, 3, 4)
+    for row, column in np.ndindex(9, 9):
+        want[:, :, row : row + 7 : 3, column : column + 10 : 3] += windows[:, :, row, column]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 def test_counts(request):

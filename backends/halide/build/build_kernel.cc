@@ -262,7 +262,7 @@ BuiltKernel build_kernel(const Kernel& kernel, OuterLoops outer_loops) {
     case Form::scan:
       return build_scan(builder);
     case Form::scatter:
-      return build_scatter(builder);
+      return op_of(builder.anchor()) == CoreOp::fold ? build_fold(builder) : build_scatter(builder);
     case Form::routine:
       return build_routine(builder);
     case Form::attention:

@@ -147,6 +147,7 @@ BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_reduction(KernelBuilder& builder);
 BuiltKernel build_scan(KernelBuilder& builder);
 BuiltKernel build_scatter(KernelBuilder& builder);
+BuiltKernel build_fold(KernelBuilder& builder);
 BuiltKernel build_routine(KernelBuilder& builder);
 BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);

@@ -1,5 +1,6 @@
 // Updates at computed places: the output is the data, then each update changes the element that it finds, in
-// the order of the updates.
+// the order of the updates. The places of a Fold follow from the loops: each tap of all windows is added to
+// an image of zeros where it lies.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -114,6 +115,75 @@ void schedule_updates(KernelBuilder& b, Halide::Stage stage, const std::vector<V
     stage.parallel(vars[order[0]]);
 }
 
+/// Windows one of whose taps is inside the image along an axis: first ... first + count - 1.
+struct Inside {
+  int64_t first = 0, count = 0;
+};
+
+/// `at`: where the tap of window 0 is.
+Inside windows_inside(int64_t at, int64_t stride, int64_t windows, int64_t image) {
+  const int64_t first = at >= 0 ? 0 : (stride - 1 - at) / stride;
+  const int64_t end = at >= image ? 0 : std::min(windows, (image - 1 - at) / stride + 1);
+  return {first, std::max<int64_t>(end - first, 0)};
+}
+
+/// Adds the taps one after the other to the images of channels.
+class TapAdder {
+ public:
+  TapAdder(KernelBuilder& b, Func sums, const std::vector<Var>& vars)
+      : b_(b),
+        fold_(attributes_of<FoldAttributes>(b.anchor())),
+        sums_(std::move(sums)),
+        vars_(vars),
+        axes_(vars.size() - 2),
+        in_(b.sizes(b.anchor().inputs[0])) {}
+
+  void add_all() {
+    Shape tap(axes_, 0);
+    for (size_t axis = axes_; axis > 0;) {
+      add(tap);
+      // The next tap in row-major order.
+      for (axis = axes_; axis > 0 && ++tap[axis - 1] == in_[1 + axis].number(); --axis) tap[axis - 1] = 0;
+    }
+  }
+
+ private:
+  void add(const Shape& tap) {
+    Exprs from{vars_[0], vars_[1]}, to = from;
+    for (int64_t t : tap) from.emplace_back(as_int(t));
+    Halide::Region ranges(axes_);
+    std::vector<int64_t> starts(axes_);
+    for (size_t i = 0; i < axes_; ++i) {
+      starts[i] = tap[i] * fold_.dilations[i] - fold_.pads[i];
+      const Inside inside = windows_inside(starts[i], fold_.strides[i], in_[2 + axes_ + i].number(),
+                                           b_.output().shape[2 + i].number());
+      if (inside.count == 0) return;
+      ranges[axes_ - 1 - i] = {as_int(inside.first), as_int(inside.count)};  // the innermost first
+    }
+    const RDom r(ranges, "window");
+    for (size_t i = 0; i < axes_; ++i) {
+      const RVar& window = r[static_cast<int>(axes_ - 1 - i)];
+      from.emplace_back(window);
+      to.push_back(window * as_int(fold_.strides[i]) + as_int(starts[i]));
+    }
+    sums_(to) += b_.operand(b_.anchor().inputs[0]).at(from);
+    const int factor = vector_factor(*Halide::Internal::as_const_int(ranges[0].extent), b_.lanes());
+    // Windows of a row put one tap in places of their own.
+    if (fold_.strides.back() == 1 && factor > 1)
+      sums_.update(updates_).allow_race_conditions().vectorize(r[0], factor,
+                                                               Halide::TailStrategy::GuardWithIf);
+    ++updates_;
+  }
+
+  KernelBuilder& b_;
+  const FoldAttributes fold_;
+  Func sums_;
+  const std::vector<Var>& vars_;
+  const size_t axes_;  // of the image
+  const SymbolicShape& in_;
+  int updates_ = 0;
+};
+
 }  // namespace
 
 BuiltKernel build_scatter(KernelBuilder& b) {
@@ -126,6 +196,21 @@ BuiltKernel build_scatter(KernelBuilder& b) {
   const Update how = attributes_of<ScatterAttributes>(node).update;
   out(places.to) = updated(how, out(places.to), stored(b.operand(node.inputs[2]).at(places.from)));
   schedule_updates(b, out.update(), vars, places);
+  return b.finish(out, b.output());
+}
+
+BuiltKernel build_fold(KernelBuilder& b) {
+  const std::vector<Var> vars = make_vars(b.output().shape.size(), "i");
+  Func sums("sums"), out("out");
+  sums(vars) = Halide::Internal::make_zero(b.type(b.anchor().outputs[0]));
+  TapAdder(b, sums, vars).add_all();
+  out(vars) = sums(to_exprs(vars));
+  schedule_pointwise(b, out, vars);
+  const std::vector<Var> inner_first(vars.rbegin(), vars.rend());
+  sums.reorder_storage(inner_first).compute_at(out, vars[1]);
+  sums.reorder(std::vector<Halide::VarOrRVar>(inner_first.begin(), inner_first.end()));
+  const int factor = vector_factor(b.output().shape.back().number(), b.lanes());
+  if (factor > 1) sums.vectorize(vars.back(), factor, Halide::TailStrategy::GuardWithIf);
   return b.finish(out, b.output());
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "base/window_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -99,7 +100,34 @@ Status max_unpool(Rewriter& r) {
   return {};
 }
 
+/// Emits a Fold of images that a core's cache holds, with few taps: each is code of its own.
+Status col2im(Rewriter& r) {
+  constexpr int64_t most_taps = 64, most_in_image = 1 << 17;
+  const Shape image = TRY(r.ints("", 1, {})), block = TRY(r.ints("", 2, {}));
+  const SymbolicShape& x = r.sizes(r.in(0));
+  if (image.empty() || block.size() != image.size() || x.size() != 3 || !is_float(r.dtype(r.in(0))))
+    return fail("Col2Im of {} with blocks {} in an image {}", print_shape(x), print_shape(block),
+                print_shape(image));
+  const int64_t taps = TRY(checked_elements(block));
+  if (taps < 1 || taps > most_taps || TRY(checked_elements(image)) > most_in_image)
+    return fail("Col2Im with {} taps in an image {}", taps, print_shape(image));
+  const WindowAttributes window = TRY(window_attributes(r.attributes(), image.size()));
+  if (!window.is_padded_as_given()) return fail("Col2Im with auto_pad");
+  const Shape windows = TRY(windows_of_image(image, block, window));
+  if (!x[1].is_number() || x[1].number() % taps != 0 || x[2] != TRY(checked_elements(windows)))
+    return fail("Col2Im of {} with blocks {}", print_shape(x), print_shape(block));
+  SymbolicShape parts{x[0], x[1].number() / taps};
+  parts.insert(parts.end(), block.begin(), block.end());
+  parts.insert(parts.end(), windows.begin(), windows.end());
+  const FoldAttributes attributes{
+      window.strides, window.dilations, {window.pads.begin(), window.pads.begin() + std::ssize(image)}};
+  r.set_output(0,
+               r.emit(CoreOp::fold, {r.reshape(r.in(0), parts)}, r.out_dtype(), r.out_sizes(), attributes));
+  return {};
+}
+
 constexpr std::array scatter_rule_list = std::to_array<RuleEntry>({
+    {"Col2Im", col2im},
     {"MaxUnpool", max_unpool},
     {"Scatter", scatter_elements},
     {"ScatterElements", scatter_elements},

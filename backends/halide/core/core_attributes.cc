@@ -239,7 +239,7 @@ CoreAttributes default_attributes(CoreOp op) {
     case Form::scan:
       return ScanAttributes{};
     case Form::scatter:
-      return ScatterAttributes{};
+      return op == CoreOp::fold ? CoreAttributes(FoldAttributes{}) : ScatterAttributes{};
     case Form::routine:
       return default_attributes_of_routine(op);
     case Form::recurrence:

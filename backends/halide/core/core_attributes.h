@@ -127,6 +127,18 @@ struct ScatterAttributes {
   bool operator==(const ScatterAttributes&) const = default;
 };
 
+/// Parameters of a Fold, which adds each element of windows [n, channels, taps..., windows...] to an image:
+/// tap t of window w is at w * stride + t * dilation - pad, if that is inside.
+struct FoldAttributes {
+  std::vector<int64_t> strides, dilations, pads;  // one for each axis of the image
+  static void fields(auto& a, auto&& field) {
+    field("strides", a.strides);
+    field("dilations", a.dilations);
+    field("pads", a.pads);
+  }
+  bool operator==(const FoldAttributes&) const = default;
+};
+
 /// Parameters of TensorScatter: the inputs are a cache, updates and, for each item of the batch, the place of
 /// its first update along the axis. Circular places begin again after the last one.
 struct TensorScatterAttributes {
@@ -443,12 +455,12 @@ struct ShrinkAttributes {
 using CoreAttributes =
     std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
                  ResizeAttributes, ElementsAttributes, RangeAttributes, GatherNdAttributes, ScatterAttributes,
-                 TensorScatterAttributes, GridSampleAttributes, DeformAttributes, RoiAttributes,
-                 TreeAttributes, CountedAttributes, RandomAttributes, TopKAttributes, TriluAttributes,
-                 ReverseSequenceAttributes, ConvAttributes, MatMulAttributes, PoolAttributes, LrnAttributes,
-                 ReductionAttributes, ArgAttributes, ScanAttributes, RecurrenceAttributes, ModAttributes,
-                 BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes, AlphaAttributes,
-                 HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
+                 FoldAttributes, TensorScatterAttributes, GridSampleAttributes, DeformAttributes,
+                 RoiAttributes, TreeAttributes, CountedAttributes, RandomAttributes, TopKAttributes,
+                 TriluAttributes, ReverseSequenceAttributes, ConvAttributes, MatMulAttributes, PoolAttributes,
+                 LrnAttributes, ReductionAttributes, ArgAttributes, ScanAttributes, RecurrenceAttributes,
+                 ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes, GeluAttributes,
+                 AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
 
 /// Returns the attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);

@@ -48,6 +48,7 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::cum_prod, "CumProd", Form::scan},
     {CoreOp::scatter_elements, "ScatterElements", Form::scatter},
     {CoreOp::scatter_nd, "ScatterND", Form::scatter},
+    {CoreOp::fold, "Fold", Form::scatter},
     {CoreOp::top_k, "TopK", Form::routine},
     {CoreOp::roi_align, "RoiAlign", Form::routine},
     {CoreOp::max_roi_pool, "MaxRoiPool", Form::routine},

@@ -65,6 +65,7 @@ enum class CoreOp : uint8_t {
   cum_prod,
   scatter_elements,
   scatter_nd,
+  fold,
   top_k,
   roi_align,
   max_roi_pool,

@@ -160,10 +160,11 @@ class Fuser {
   }
 
   /// Adds what only the node reads, beside the group, if it costs nothing there: numbers of integers of 8
-  /// bits or of 16 bits, and beside elementwise operators also other elementwise ones, with what only they
-  /// read.
+  /// bits or of 16 bits, and beside elementwise operators and movements also elementwise ones, with what only
+  /// they read.
   ///   %p = Mul(%a, %c), %q = Mul(%b, %s), %y = Sub(%p, %q)   =>   one kernel
   void add_inputs_beside(const Node& node, const Group& group, std::set<NodeId>& added) const {
+    const bool is_pointwise = group.form == Form::elementwise || group.form == Form::movement;
     for (ValueId input : node.inputs) {
       const NodeId maker = graph_.value(input).producer;
       if (maker == no_node || maker < group.nodes.front() || taken_[index(maker)] || added.contains(maker))
@@ -173,7 +174,7 @@ class Fuser {
       const Node& beside = graph_.node(maker);
       if (widens(beside)) {
         added.insert(maker);
-      } else if (form_of(beside) == Form::elementwise && group.form == Form::elementwise) {
+      } else if (is_pointwise && form_of(beside) == Form::elementwise) {
         added.insert(maker);
         add_inputs_beside(beside, group, added);
       }

@@ -371,18 +371,14 @@ Result<std::shared_ptr<const BoundRegion>> OpenRegion::bound_for(const RunContex
   return bound_to(symbols);
 }
 
-namespace {
-
-/// Makes a tensor of which only what is written takes up room.
-Tensor reserve_tensor(DType dtype, const Shape& shape) {
+/// Makes a tensor of memory that outputs of earlier runs had, or of which only what is written takes up room.
+Tensor OpenRegion::reserve_tensor(DType dtype, const Shape& shape) const {
   TensorView view{nullptr, dtype, shape};
-  const std::shared_ptr<void> memory = reserve_aligned(view.bytes());
+  const std::shared_ptr<void> memory = rooms_.take(view.bytes());
   if (memory == nullptr) throw std::bad_alloc();
   view.data = memory.get();
   return {view, memory};
 }
-
-}  // namespace
 
 /// Returns the outputs with memory for those that the caller has none for, who gets it.
 std::vector<Output> OpenRegion::make_outputs(const RunContext& context, const BoundRegion& bound) const {

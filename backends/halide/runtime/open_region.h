@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "backends/halide/runtime/region_executable.h"
+#include "backends/halide/runtime/room_pool.h"
 #include "base/postfix_size.h"
 
 namespace intarsia::halide {
@@ -108,7 +109,7 @@ Result<BoundRegion> bind_region(const OpenCode& code, std::vector<int64_t> symbo
 
 class OpenRegion : public Executable {
  public:
-  explicit OpenRegion(OpenCode code) : code_(std::move(code)) {}
+  explicit OpenRegion(OpenCode code) : code_(std::move(code)), rooms_(code_.counted.size()) {}
   Status run(const RunContext& context) const override;
   Status prepare(Launcher& launcher) const override;
   bool has_open_workspace() const override { return true; }
@@ -120,6 +121,7 @@ class OpenRegion : public Executable {
   Result<std::shared_ptr<const BoundRegion>> bound_for(const RunContext& context) const;
   Result<std::shared_ptr<const BoundRegion>> bound_to(std::span<const int64_t> symbols) const;
   Status run_on_device(const RunContext& context, const BoundRegion& bound) const;
+  Tensor reserve_tensor(DType dtype, const Shape& shape) const;
   std::vector<Output> make_outputs(const RunContext& context, const BoundRegion& bound) const;
   Status run_on_host(const RunContext& context, const BoundRegion& bound) const;
   Status count_outputs(const RunContext& context, const BoundRegion& bound) const;
@@ -127,6 +129,7 @@ class OpenRegion : public Executable {
   void give_back(Tensor workspace) const;
 
   OpenCode code_;
+  RoomPool rooms_;                                               // memory of outputs that kernels count
   mutable std::mutex mutex_;                                     // guards what follows
   mutable std::list<std::shared_ptr<const BoundRegion>> bound_;  // last used first
   mutable std::vector<Tensor> workspaces_;                       // those that no run uses
