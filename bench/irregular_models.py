@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import math
 import pathlib
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -22,7 +21,7 @@ import onnxruntime
 import openvino
 from bound_models import bind_ours, open_onnxruntime
 from control_flow_models import save_decoder
-from measuring import BIN, OUT, THREADS, json_of, processor, replace_section, times_in_turn
+from measuring import BIN, OUT, THREADS, json_of, processor, table_arguments, times_in_turn, write_table
 from onnx import numpy_helper, parser
 
 TITLE = "## Models of irregular operators"
@@ -240,37 +239,25 @@ def measure(model: Model, threads: int, seconds: float) -> list[str]:
     return [str(regions), *cells, f"{best / ms['ours']:.2f}"]
 
 
+def rows(arguments: argparse.Namespace) -> Iterator[list[str]]:
+    for name, make in MODELS.items():
+        if arguments.only not in name:
+            continue
+        model = make()
+        for threads in THREADS:
+            yield [name, str(threads), *measure(model, threads, arguments.seconds)]
+
+
 def main() -> None:
-    arguments_of = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments_of.add_argument("--seconds", type=float, default=5, help="of each comparison")
-    arguments_of.add_argument("--only", default="", help="models whose name contains this word")
-    arguments_of.add_argument("--print", action="store_true", help="print the table and write nothing")
-    arguments = arguments_of.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
-    lines = [
-        TITLE,
-        "",
+    arguments = table_arguments(__doc__, 5, "models whose name")
+    begin = [
         f"Ours without frameworks, ONNX Runtime {onnxruntime.__version__} and OpenVINO {openvino.__version__} (f32) in turn, on {processor()}; least",
         "times, in ms. Written by `bench/irregular_models.py`, which makes the models.",
         "",
         "| model | threads | regions | ours | ONNX Runtime | OpenVINO | the better one's / ours |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, make in MODELS.items():
-        if arguments.only not in name:
-            continue
-        model = make()
-        for threads in THREADS:
-            lines.append(
-                f"| {' | '.join([name, str(threads), *measure(model, threads, arguments.seconds)])} |"
-            )
-            print(lines[-1], file=sys.stderr, flush=True)
-    if arguments.print:
-        print("\n".join(lines))
-    else:
-        replace_section(TITLE, [*lines, ""])
+    write_table(TITLE, begin, rows(arguments), arguments.print)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import os
@@ -10,8 +11,9 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 Run = Callable[[], object]
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -65,6 +67,30 @@ def replace_section(title: str, lines: list[str]) -> None:
     if start < 0:
         start = end = text.find("## Overheads") if "## Overheads" in text else len(text)
     document.write_text(text[:start] + "\n".join(lines) + "\n" + text[end or len(text) :])
+
+
+def table_arguments(description: str, seconds: float, rows: str) -> argparse.Namespace:
+    """Of a script that measures the rows of a table: `seconds`, `only` and `print`. `rows`: which ones a word may choose."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=seconds, help="of each comparison")
+    parser.add_argument("--only", default="", help=f"{rows} contains this word")
+    parser.add_argument("--print", action="store_true", help="print the table and write nothing")
+    OUT.mkdir(parents=True, exist_ok=True)
+    return parser.parse_args()
+
+
+def write_table(title: str, begin: list[str], rows: Iterable[list[str]], print_only: bool) -> None:
+    """A section of docs/performance.md, or of the output: `begin`, which ends with the header of a table, and its rows as they are measured."""
+    lines = [title, "", *begin]
+    for cells in rows:
+        lines.append(f"| {' | '.join(cells)} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    if print_only:
+        print("\n".join(lines))
+    else:
+        replace_section(title, [*lines, ""])
 
 
 def keep_sections(written: str, before: str) -> str:

@@ -10,15 +10,14 @@ A row that our reference kernels take says so.
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import intarsia
 import numpy as np
 import onnx
 import onnxruntime
-from measuring import OUT, THREADS, processor, replace_section, times_in_turn
+from measuring import OUT, THREADS, processor, table_arguments, times_in_turn, write_table
 from onnx import helper, numpy_helper
 
 TITLE = "## Single operators"
@@ -356,36 +355,25 @@ ROWS: list[Callable[[], Row]] = [
 ]
 
 
+def rows(arguments: argparse.Namespace) -> Iterator[list[str]]:
+    for make_row in ROWS:
+        row = make_row()
+        if arguments.only not in row.op:
+            continue
+        for threads in THREADS:
+            yield [row.op, row.sizes, str(threads), *measure(row, threads, arguments.seconds)]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=1, help="of each comparison")
-    parser.add_argument("--only", default="", help="rows whose operator contains this word")
-    parser.add_argument("--print", action="store_true", help="print the table and write nothing")
-    arguments = parser.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
-    lines = [
-        TITLE,
-        "",
+    arguments = table_arguments(__doc__, 1, "rows whose operator")
+    begin = [
         f"A model of one node, ours compiled by default without frameworks and ONNX Runtime {onnxruntime.__version__} in turn, on {processor()};",
         "into outputs that exist; least times. `bench/operators.py` measures them.",
         "",
         "| operator | sizes | threads | ours, ms | ONNX Runtime, ms | its time / ours |",
         "|---|---|---|---|---|---|",
     ]
-    for make_row in ROWS:
-        row = make_row()
-        if arguments.only not in row.op:
-            continue
-        for threads in THREADS:
-            cells = [row.op, row.sizes, str(threads), *measure(row, threads, arguments.seconds)]
-            lines.append("| " + " | ".join(cells) + " |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    if arguments.print:
-        print("\n".join(lines))
-    else:
-        replace_section(TITLE, [*lines, ""])
+    write_table(TITLE, begin, rows(arguments), arguments.print)
 
 
 if __name__ == "__main__":
