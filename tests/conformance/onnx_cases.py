@@ -3,7 +3,9 @@
 import copy
 import dataclasses
 import functools
+import os
 import pathlib
+import pickle
 import warnings
 from dataclasses import dataclass
 
@@ -86,11 +88,21 @@ def _load_case(test):
     return Case(test.name, test.kind, model, data_sets, test.rtol, test.atol)
 
 
-@functools.cache
-def load_cases():
+def _make_cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [_load_case(test) for kind in KINDS for test in load_model_tests(kind=kind)]
+
+
+@functools.cache
+def load_cases():
+    """All cases. The onnx package computes them for ten seconds, so the first process keeps them for the others."""
+    kept = HERE.parents[1] / f"build/onnx_cases_{onnx.__version__}.pickle"
+    if not kept.exists() or kept.stat().st_mtime < pathlib.Path(__file__).stat().st_mtime:
+        partial = kept.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(pickle.dumps(_make_cases()))
+        partial.replace(kept)
+    return pickle.loads(kept.read_bytes())
 
 
 def read_exceptions(file_name):

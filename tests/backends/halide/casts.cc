@@ -151,13 +151,15 @@ void expect_as_reference(const Chains& chains, std::span<const char* const> leve
   }
 }
 
-TEST(HalideCasts, EveryChainOfTwoAgreesWithReference) {
+/// Checks each pair of types at one place of the chain at least; with more rounds, every chain.
+TEST(HalideCasts, ChainsOfTwoAgreeWithReference) {
   const char* const levels[] = {"native"};
-  for (DType from : dtypes) {
-    Chains chains(from);
-    for (DType middle : dtypes)
-      for (DType to : dtypes) chains.add({middle, to});
-    expect_as_reference(chains, levels, static_cast<uint64_t>(from));
+  for (size_t from = 0; from < dtypes.size(); ++from) {
+    Chains chains(dtypes[from]);
+    for (size_t middle = 0; middle < dtypes.size(); ++middle)
+      for (size_t to = 0; to < dtypes.size(); ++to)
+        if (rounds() > 1 || (from + middle + to) % 3 == 0) chains.add({dtypes[middle], dtypes[to]});
+    expect_as_reference(chains, levels, from);
   }
 }
 

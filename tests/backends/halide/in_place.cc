@@ -117,7 +117,7 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
   const auto count = [&](std::string_view step, const std::string& text) {
     if (step == "emit_objects") in_place += count_in(text, "in place of"), kernels += count_in(text, "form ");
   };
-  for (uint32_t seed = 0; seed < 20 * rounds(); ++seed) {
+  for (uint32_t seed = 0; seed < 10 * rounds(); ++seed) {
     const std::string text = RandomNet(seed).text();
     Result<Graph> graph = make_graph(text);
     ASSERT_TRUE(graph) << graph.error().message << text;

@@ -203,7 +203,7 @@ bool expect_graph_right(std::mt19937& random, Tally& tally) {
 
 TEST(RandomSymbols, GraphsAgreeWithReferenceAtAllSizes) {
   Tally tally;
-  for_each_seed(60, [&](std::mt19937& random) {
+  for_each_seed(36, [&](std::mt19937& random) {
     // A graph that is refused whole is drawn again.
     for (int tries = 0; tries < 5; ++tries) {
       try {
