@@ -218,7 +218,8 @@ class ContractionBuilder {
     const Operand& from = b_.operand(node_.inputs[1]);
     if (b_.kernel().contraction().packing.panel > 0) {
       const bool in_one = parts_.lanes_apart;
-      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), in_one ? Expr(0) : panel()};
+      Exprs at = batch_of_weights(from.shape);
+      at.push_back(in_one ? Expr(0) : panel());
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
       at.push_back(has_dots() ? dot_at(r) : depth_at(r));
       const Expr lane = in_one ? channel() : Expr(parts_.ci);
@@ -227,6 +228,17 @@ class ContractionBuilder {
     }
     if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
+  }
+
+  /// Returns the index of packed weights outside of panels.
+  Exprs batch_of_weights(const SymbolicShape& packed) const {
+    if (conv_) return {parts_.group > 1 ? Expr(parts_.g) : Expr(0)};
+    const size_t axes = packed.size() - 3,
+                 broadcast = parts_.batch.size() - std::min(axes, parts_.batch.size());
+    Exprs at;
+    for (size_t i = 0; i < axes; ++i)
+      at.push_back(packed[i] == 1 ? Expr(0) : Expr(parts_.batch[broadcast + i]));
+    return at;
   }
 
   /// Returns the steps of the reduction over integers: within a word, words of a block, blocks.

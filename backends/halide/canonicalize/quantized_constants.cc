@@ -132,4 +132,17 @@ std::vector<int64_t> sums_along(const Tensor& integers, size_t axis) {
   return sums;
 }
 
+Tensor sums_of_columns(const Tensor& matrices) {
+  Shape shape = matrices.shape();
+  const auto rows = static_cast<size_t>(shape[shape.size() - 2]), columns = static_cast<size_t>(shape.back());
+  shape[shape.size() - 2] = 1;
+  Tensor sums(DType::i32, shape);
+  const auto numbers = matrices.as<int8_t>();
+  const auto of_columns = sums.as<int32_t>();
+  std::ranges::fill(of_columns, 0);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    of_columns[i / (rows * columns) * columns + i % columns] += numbers[i];
+  return sums;
+}
+
 }  // namespace intarsia::halide

@@ -28,4 +28,7 @@ Tensor permuted(const Tensor& tensor, const std::vector<int64_t>& perm);
 /// Returns the sum of the integers of i8 at each index of an axis.
 std::vector<int64_t> sums_along(const Tensor& integers, size_t axis);
 
+/// Returns the i32 sums of the columns of matrices of i8; the rows become one.
+Tensor sums_of_columns(const Tensor& matrices);
+
 }  // namespace intarsia::halide

@@ -97,20 +97,48 @@ Result<std::optional<ValueId>> quantized_product(Rewriter& r, bool is_conv, bool
   return Made(TRY(product.numbers(scale * factor, zero)));
 }
 
-/// Emits a product of two computed matrices of quantized numbers:
+/// Second factor of a product of matrices: numbers of one scale.
+struct SecondFactor {
+  ValueId integers;  // i8
+  float scale;
+  int64_t zero;
+};
+
+/// Returns a factor of matrices that are computed, or of a batch of constant ones.
+std::optional<SecondFactor> second_factor(Rewriter& r) {
+  const QuantizedValue* value = quantized_activations(r, 1);
+  if (value != nullptr && r.constant(value->integers) == nullptr) {
+    if (r.rank(value->integers) < 2) return std::nullopt;
+    return SecondFactor{r.as_signed(value->integers), r.constant(value->scale)->as<float>()[0],
+                        only_integer(*r.constant(value->zero)) - 128};
+  }
+  const std::optional<QuantizedConstant> constant = quantized_constant(r, 1);
+  if (!constant || constant->integers.shape().size() < 3 || !has_one(&constant->scale) ||
+      !has_one(&constant->zero))
+    return std::nullopt;
+  return SecondFactor{r.add_constant(with_other_sign(constant->integers, DType::i8)),
+                      constant->scale.as<float>()[0], only_integer(constant->zero) - 128};
+}
+
+/// Returns the sums of the columns of matrices of i8.
+ValueId column_sums(Rewriter& r, ValueId matrices) {
+  const Tensor* constant = r.constant(matrices);
+  return constant == nullptr ? emit_sums(r, matrices, 2) : r.add_constant(sums_of_columns(*constant));
+}
+
+/// Emits a product of quantized numbers by matrices of one scale:
 ///   sum (a - za) (b - zb)  =  sum a b  -  za sum b  -  zb sum a  +  depth za zb
 /// where b is the i8 that is 128 less. nullopt if it is none of integers, or its depth is open.
-Result<std::optional<ValueId>> product_of_computed(Rewriter& r) {
+Result<std::optional<ValueId>> product_of_one_scale(Rewriter& r) {
   using Made = std::optional<ValueId>;
-  const QuantizedValue *a = quantized_activations(r, 0), *b = quantized_activations(r, 1);
-  if (a == nullptr || b == nullptr || r.rank(a->integers) < 2 || r.rank(b->integers) < 2) return Made();
+  const QuantizedValue* a = quantized_activations(r, 0);
+  if (a == nullptr || r.rank(a->integers) < 2 || r.constant(a->integers) != nullptr) return Made();
   const Dim depth = r.sizes(a->integers).back();
-  if (!depth.is_number() || r.constant(a->integers) != nullptr || r.constant(b->integers) != nullptr)
-    return Made();
-  const auto a_zero = only_integer(*r.constant(a->zero)), b_zero = only_integer(*r.constant(b->zero)) - 128;
-  const float scale = r.constant(a->scale)->as<float>()[0] * r.constant(b->scale)->as<float>()[0];
-  const ValueId factor = r.as_signed(b->integers);
-  ValueId sums = TRY(matrix_product(r, a->integers, factor, r.out_sizes()));
+  const std::optional<SecondFactor> b = depth.is_number() ? second_factor(r) : std::nullopt;
+  if (!b) return Made();
+  const int64_t a_zero = only_integer(*r.constant(a->zero)), b_zero = b->zero;
+  const float scale = r.constant(a->scale)->as<float>()[0] * b->scale;
+  ValueId sums = TRY(matrix_product(r, a->integers, b->integers, r.out_sizes()));
   const auto times = [&](ValueId value, int64_t number) {
     return r.emit_elementwise(CoreOp::mul, {value, r.add_scalar(static_cast<double>(number), DType::i32)});
   };
@@ -119,7 +147,7 @@ Result<std::optional<ValueId>> product_of_computed(Rewriter& r) {
     sums = r.emit(CoreOp::sub, {sums, of_a}, DType::i32, r.out_sizes());
   }
   ValueId zero = r.add_scalar(static_cast<double>(-depth.number() * a_zero * b_zero), DType::i32);
-  if (a_zero != 0) zero = r.emit_elementwise(CoreOp::add, {times(emit_sums(r, factor, 2), a_zero), zero});
+  if (a_zero != 0) zero = r.emit_elementwise(CoreOp::add, {times(column_sums(r, b->integers), a_zero), zero});
   return Made(
       r.emit(CoreOp::dequantize, {sums, r.add_scalar(scale, DType::f32), zero}, DType::f32, r.out_sizes()));
 }
@@ -141,7 +169,7 @@ Result<bool> product_of_integers(Rewriter& r) {
   const bool swaps = is_gemm && r.attributes().get_int("transB", 0) != 0;
   const float alpha = is_gemm ? r.attributes().get_float("alpha", 1) : 1;
   std::optional<ValueId> out = TRY(quantized_product(r, false, swaps, alpha));
-  if (!out && !is_gemm) out = TRY(product_of_computed(r));
+  if (!out && !is_gemm) out = TRY(product_of_one_scale(r));
   if (!out) {
     out = TRY(product_by_few_bits(r, swaps));
     if (out && alpha != 1) out = r.emit_elementwise(CoreOp::mul, {*out, r.add_scalar(alpha, r.dtype(*out))});

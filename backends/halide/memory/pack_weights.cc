@@ -6,6 +6,13 @@
 namespace intarsia::halide {
 namespace {
 
+/// Returns the distance of an element, counted in row-major order, from the first, given the strides.
+int64_t distance_of(int64_t element, std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  int64_t distance = 0;
+  for (size_t i = shape.size(); i-- > 0; element /= shape[i]) distance += element % shape[i] * strides[i];
+  return distance;
+}
+
 /// Returns an element in the dtype of packed weights: the same, or an f32 rounded to 16 bits.
 template <typename To, typename From>
 To packed_element(From element, DType dtype) {
@@ -30,8 +37,7 @@ struct Packer {
     int64_t tap_count = element_count(taps);
     for (int64_t p = 0; p < panels; ++p)
       for (int64_t tap = 0; tap < tap_count; ++tap) {
-        int64_t offset = 0, rest = tap;
-        for (size_t i = taps.size(); i-- > 0; rest /= taps[i]) offset += rest % taps[i] * strides[i + 2];
+        const int64_t offset = distance_of(tap, taps, std::span(strides).subspan(2));
         for (int64_t c = 0; c < steps * dot; c += dot)
           for (int64_t lane = 0; lane < panel; ++lane)
             for (int64_t d = 0; d < dot; ++d, ++to) {
@@ -63,7 +69,11 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
     size_t rank = shape.size();
     packer.strides = {strides[rank - 1], strides[rank - 2]};
     packer.channels = shape[rank - 1];
-    packer.pack({}, 0, shape[rank - 2]);
+    const Shape batch(shape.begin(), shape.end() - 2);
+    for (int64_t matrix = 0; matrix < element_count(batch); ++matrix) {
+      packer.from = from + distance_of(matrix, batch, strides);
+      packer.pack({}, 0, shape[rank - 2]);
+    }
     return;
   }
   packer.strides = strides;
@@ -76,14 +86,8 @@ Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& s
   Tensor dense(DType::f32, shape);
   const float* from = static_cast<const float*>(tensor.data()) + storage.offset.number();
   std::span<float> to = dense.as<float>();
-  const Shape strides = row_major_strides(shape), from_strides = fixed_sizes(storage.strides);
-  for (size_t i = 0; i < to.size(); ++i) {
-    int64_t offset = 0;
-    auto rest = static_cast<int64_t>(i);
-    for (size_t axis = 0; axis < shape.size(); rest %= strides[axis], ++axis)
-      offset += rest / strides[axis] * from_strides[axis];
-    to[i] = from[offset];
-  }
+  const Shape strides = fixed_sizes(storage.strides);
+  for (size_t i = 0; i < to.size(); ++i) to[i] = from[distance_of(static_cast<int64_t>(i), shape, strides)];
   return dense;
 }
 

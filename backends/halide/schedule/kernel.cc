@@ -90,9 +90,7 @@ class Maker {
     if (at == kernel.body.inputs.end() || node.inputs[0] == node.inputs[1]) return std::nullopt;
     auto slot = static_cast<size_t>(at - kernel.body.inputs.begin());
     if (!graph_.value(layouts_.storage[index(call_.inputs[slot])].root).constant) return std::nullopt;
-    const Shape weights = shape_of(kernel.body, *at);
-    const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
-    return op_of(node) != CoreOp::matmul || one_matrix ? std::optional(slot) : std::nullopt;
+    return slot;
   }
 
   /// Returns the tensors of the kernel's inputs; null where one is not known at compile time.

@@ -16,7 +16,8 @@
 namespace intarsia::halide {
 
 /// Layout of the packed weights of a contraction: [group][panel][taps...][channel / dot][lane][dot], whose
-/// last two are one axis; transformed by Winograd's algorithm, the taps are its points.
+/// last two are one axis; transformed by Winograd's algorithm, the taps are its points. Those of a matrix
+/// product have the axes of a batch of matrices in place of the group.
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0 if not packed
   int64_t panels = 0;  // panels of a group

@@ -44,6 +44,16 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
   return are_bf16 && sizes.depth % 2 == 0 && kernel.isa.has_bf16_products() ? 2 : 1;
 }
 
+/// Returns the axes of packed weights outside of panels: the group of a convolution, or the batch of
+/// matrices, 1 if it is one matrix.
+Shape batch_of_weights(const Kernel& kernel, size_t weights_input) {
+  const Node& anchor = kernel.body.node(kernel.anchor);
+  if (op_of(anchor) != CoreOp::matmul) return {contraction_sizes(kernel.body, anchor).group};
+  Shape batch = shape_of(kernel.body, kernel.body.inputs[weights_input]);
+  batch.resize(batch.size() - 2);
+  return element_count(batch) == 1 ? Shape{1} : batch;
+}
+
 /// Returns the kernel with its weights in panels as wide as the register tile, or in one if panels would
 /// overlap, or if the items of a group, side by side, read neighboring channels.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
@@ -66,7 +76,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   else
     packing = {sizes.channels, 1};
   packing.dot = dot_of(kernel, schedule, sizes);
-  Shape packed{depthwise ? 1 : sizes.group, packing.panels};
+  Shape packed = depthwise ? Shape{1} : batch_of_weights(kernel, *weights_input);
+  packed.push_back(packing.panels);
   if (is_winograd(schedule.algorithm))
     packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
   else

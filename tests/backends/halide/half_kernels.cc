@@ -174,6 +174,7 @@ constexpr const char* products[] = {
     "strides=[2,1]}",
     "input %x : bf16[70,200]\ninput %w : bf16[200,160]\ninput %w_b : bf16[160]\n"
     "%m = MatMul(%x, %w)\n%a = Add(%m, %w_b)\n%y = Relu(%a)",
+    "input %x : bf16[2,3,70,130]\ninput %w : bf16[3,130,40]\n%y = MatMul(%x, %w)",
     "input %x : bf16[5,7]\ninput %w : bf16[7,33]\n%y = MatMul(%x, %w)"};
 
 /// Graph with inputs, and what the reference kernels make of them.

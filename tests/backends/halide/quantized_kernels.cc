@@ -99,6 +99,12 @@ constexpr QuantizedCase quantized_cases[] = {
      "{axis=1}\n"
      "%m = MatMul(%xf, %wf)\n%y = QuantizeLinear(%m, %w_scale_y, %w_zero_y)\noutput %y",
      0.5},
+    {"ProductByABatchOfMatrices",
+     "input %x : U[2,3,7,50]\ninput %w : I[3,50,33]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
+     "input %w_scale_w : f32[]\ninput %w_zero_w : I[]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
+     "%xf = DequantizeLinear(%x, %w_scale_x, %w_zero_x)\n%wf = DequantizeLinear(%w, %w_scale_w, %w_zero_w)\n"
+     "%m = MatMul(%xf, %wf)\n%y = QuantizeLinear(%m, %w_scale_y, %w_zero_y)\noutput %y",
+     0.5},
     {"ProductOfATransposedMatrix",
      "input %x : U[2,64,9]\ninput %w : I[64,33]\ninput %w_scale_x : f32[]\ninput %w_zero_x : U[]\n"
      "input %w_scale_w : f32[33]\ninput %w_scale_y : f32[]\ninput %w_zero_y : U[]\n"
