@@ -18,28 +18,13 @@ import sys
 
 import numpy as np
 import openvino
-from bound_models import bind_ours
+from bound_models import bind_ours, open_openvino
 from gap_table import random_inputs
 from measuring import OUT, ROOT, THREADS, processor, replace_section, times_in_turn
 
 TITLE = "## Products in bf16"
 MODELS = ("resnet50", "mobilenetv2", "efficientnetb0", "convnext_tiny", "vit_b16", "bert_base")
 PRECISIONS = ("f32", "bf16")
-
-
-def compile_openvino(name: str, precision: str, threads: int, inputs: dict) -> openvino.InferRequest:
-    core = openvino.Core()
-    model = core.read_model(ROOT / f"build/models/{name}.onnx")
-    model.reshape({label: value.shape for label, value in inputs.items()})
-    hints = {
-        "INFERENCE_PRECISION_HINT": precision,
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": threads,
-    }
-    request = core.compile_model(model, "CPU", hints).create_infer_request()
-    for label, value in inputs.items():
-        request.set_tensor(label, openvino.Tensor(value))
-    return request
 
 
 def difference(got: list[np.ndarray], want: list[np.ndarray]) -> float:
@@ -55,7 +40,7 @@ def measure_model(name: str, threads: int, seconds: float) -> dict:
         precision: bind_ours(model, OUT / f"{name}_{precision}.so", threads, "--precision", precision)
         for precision in PRECISIONS
     }
-    theirs = {precision: compile_openvino(name, precision, threads, inputs) for precision in PRECISIONS}
+    theirs = {precision: open_openvino(model, threads, inputs, precision) for precision in PRECISIONS}
     runs = {
         f"ours {precision}": lambda session=session: session.run(inputs)
         for precision, session in ours.items()

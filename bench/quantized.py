@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import openvino
-from bound_models import bind_ours, open_onnxruntime
+from bound_models import bind_ours, open_onnxruntime, open_openvino
 from measuring import OUT, ROOT, THREADS, processor, replace_section, times_in_turn
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -77,21 +77,6 @@ def quantize(name: str) -> pathlib.Path:
     return path
 
 
-def compile_openvino(model: pathlib.Path, threads: int, inputs: dict) -> openvino.InferRequest:
-    core = openvino.Core()
-    read = core.read_model(model)
-    read.reshape({label: value.shape for label, value in inputs.items()})
-    hints = {
-        "INFERENCE_PRECISION_HINT": "f32",  # of what is not quantized; in bf16 it refuses some of these models
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": threads,
-    }
-    request = core.compile_model(read, "CPU", hints).create_infer_request()
-    for label, value in inputs.items():
-        request.set_tensor(label, openvino.Tensor(value))
-    return request
-
-
 def measure_model(name: str, threads: int, seconds: float) -> dict:
     print(f"{name}, {threads} threads", file=sys.stderr, flush=True)
     model, real = quantize(name), ROOT / f"build/models/{name}.onnx"
@@ -99,7 +84,7 @@ def measure_model(name: str, threads: int, seconds: float) -> dict:
     shapes = [f"--shape={name}={'x'.join(map(str, value.shape))}" for name, value in inputs.items()]
     ours, ours_f32 = (bind_ours(one, OUT / f"{one.stem}.so", threads, *shapes) for one in (model, real))
     theirs = open_onnxruntime(model, threads)
-    request = compile_openvino(model, threads, inputs)
+    request = open_openvino(model, threads, inputs)
     runs = {
         "ours": lambda: ours.run(inputs),
         "ours f32": lambda: ours_f32.run(inputs),
