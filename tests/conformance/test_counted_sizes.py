@@ -1,7 +1,7 @@
 """Operators whose output's size is data (NonZero, Compress, NonMaxSuppression, Unique) in our compiler alone, between operators that need the
 size, against our reference kernels: with known sizes and open ones, of none, some and all elements.
 
-Covers: backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc boxes.cc backends/halide/abi/ counted.h
+Covers: backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc unique.cc boxes.cc backends/halide/abi/ counted.h
 """
 
 import numpy as np
@@ -153,6 +153,28 @@ def test_unique(dtype, is_sorted, tmp_path):
     expect_equal(
         tmp_path, nodes, [*runs, {"x": np.ones(1, dtype)}, {"x": np.ones(0, dtype)}], outputs, is_open=True
     )
+
+
+def colliding(count):
+    """Numbers that the hash function maps to 0, 1, 2 ..., so that all want the first slot of a table."""
+    mixed = np.arange(count, dtype=np.uint64) * np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
+    return (mixed ^ mixed >> np.uint64(32)).view(np.int64) ^ np.int64(-(2**63))
+
+
+@pytest.mark.parametrize("is_sorted", (0, 1), ids=("in order of places", "sorted"))
+def test_unique_of_many(is_sorted, tmp_path):
+    """All equal, few distinct, about as many as a hash table takes, all distinct, and keys that collide in it."""
+    size = 20000
+    runs = [
+        *(random.integers(0, most, size) * 2**33 - most for most in (1, 100, 6000, 2**30)),
+        random.permutation(size),
+        np.tile(colliding(4000), 5),
+    ]
+    nodes = [("Unique", ["x"], ["y", "places", "groups", "counts"], {"sorted": is_sorted})]
+    outputs = ["y", "places", "groups", "counts"]
+    expect_equal(tmp_path, nodes, [{"x": x} for x in runs], outputs)
+    small = [{"x": (x % 2**31).astype(np.int32)} for x in runs]
+    expect_equal(tmp_path, nodes, small, outputs)
 
 
 def test_unique_of_a_matrix(tmp_path):
