@@ -182,6 +182,48 @@ def test_unique_of_a_matrix(tmp_path):
     expect_equal(tmp_path, [("Unique", ["x"], ["y", "", "g"], {})], runs, ["y", "g"])
 
 
+def misaligned(array):
+    """An array of the same kind whose elements are not aligned."""
+    room = np.zeros(array.nbytes + 1, np.uint8)
+    return room[1:].view(array.dtype).reshape(array.shape)
+
+
+def test_buffers_of_the_caller(tmp_path):
+    """Each is filled if it has the shape of the result, also where a later region reads it; other shapes are errors."""
+    nodes = [
+        ("NonZero", ["x"], ["places"], {}),
+        ("Unique", ["x"], ["y", "first", "groups", "counts"], {}),
+        ("Compress", ["x", "c"], ["rows"], {"axis": 0}),
+        ("Neg", ["rows"], ["less"], {}),
+    ]
+    names = ["places", "y", "first", "groups", "counts", "rows", "less"]
+    inputs = {"x": sparse(6, 5), "c": np.array([1, 0, 1, 1, 0, 0], bool)}
+    onnx.save(model_of(nodes, inputs, names), tmp_path / "m.onnx")
+    compiled = intarsia.compile(tmp_path / "m.onnx", tune="off", fallback="none", backends=["halide"])
+    session = compiled.load().bind()
+    want = {name: np.array(array) for name, array in session.run(inputs).items()}
+
+    def check(buffers):
+        got = session.run(inputs, outputs=buffers)
+        for name, buffer in buffers.items():
+            assert got[name] is buffer
+            np.testing.assert_array_equal(buffer, want[name])
+
+    check({name: np.full_like(array, 77) for name, array in want.items()})
+    check({name: misaligned(array) for name, array in want.items()})
+    check({"rows": np.full_like(want["rows"], 77)})
+    for name in ("places", "y", "rows"):
+        for difference in (-1, 1):
+            sizes = list(want[name].shape)
+            sizes[1 if name == "places" else 0] += difference
+            with pytest.raises(intarsia.Error, match=f"output '{name}' has shape"):
+                session.run(inputs, outputs={name: np.empty(sizes, want[name].dtype)})
+    for name, array in session.run(inputs).items():
+        np.testing.assert_array_equal(array, want[name])
+    inputs["c"][:] = False
+    assert session.run(inputs, outputs={"rows": np.empty((0, 5), np.float32)})["rows"].shape == (0, 5)
+
+
 def boxes(images, count):
     corners = random.integers(0, 12, (images, count, 2, 2)).astype(np.float32)
     return np.concatenate([corners[:, :, 0], corners[:, :, 1]], 2)

@@ -126,7 +126,7 @@ int non_max_suppression(void* context, const Rule& rule, const HalideBuffer& box
       const auto take = [&](int64_t place) { write(count++, image, of_class, place); };
       suppress(rule, boxes, image, row, scores.dim[2].stride, all, candidates.get(), left, take);
     }
-  set_count(output, count);
+  header_of(output).count = count;
   return 0;
 }
 

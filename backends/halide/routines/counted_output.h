@@ -8,10 +8,16 @@
 
 namespace intarsia::halide::routines {
 
-/// Returns the address of the first element after the header, into which it writes the count.
+inline CountedHeader& header_of(const HalideBuffer& output) {
+  return *reinterpret_cast<CountedHeader*>(output.host);
+}
+
+/// Writes the count into the header, and returns where the first element belongs.
 inline uint8_t* set_count(const HalideBuffer& output, int64_t count) {
-  std::memcpy(output.host, &count, sizeof(count));
-  return output.host + counted_header;
+  CountedHeader& header = header_of(output);
+  header.count = count;
+  header.is_offered = header.offered != nullptr && count == header.offered_count;
+  return header.is_offered != 0 ? static_cast<uint8_t*>(header.offered) : output.host + counted_header;
 }
 
 /// Copies elements that are `stride` elements apart, one after the other.
