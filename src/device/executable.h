@@ -19,11 +19,13 @@ namespace intarsia {
 /// Output of an executable. If `dynamic` is false, `tensor` has its shape and memory and the callee fills it.
 /// If `dynamic` is true, the shape depends on data: the callee sets `tensor` and an `owner` that keeps its
 /// memory alive. An opaque value (sequence, optional) has only an owner, which only its backend understands.
+/// Where the caller has memory for the shape that it expects, the callee may write it there instead.
 struct Output {
   TensorView tensor;  // data is null if the space has no addresses
   std::shared_ptr<void> owner;
   bool dynamic = false;
-  Place place;  // set outside host memory
+  Place place;           // set outside host memory
+  TensorView offered{};  // memory for a dynamic output of this shape, aligned to elements; null: none
 };
 
 struct Input {

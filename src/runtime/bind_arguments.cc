@@ -138,7 +138,12 @@ Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
     if (sizes_.has_symbols()) TRY(sizes_.check("output", *value.about, output.tensor.shape));
     is_continuing = TRY(find_continued(output, value));
   }
-  if (value.is_dynamic()) return {};
+  if (value.is_dynamic()) {
+    const bool is_usable =
+        !value.is_opaque() && !is_continuing && value.is_on_host() && value.writer != nullptr;
+    if (is_usable && is_aligned(output.tensor)) value.writer->offered = output.tensor;
+    return {};
+  }
   const bool direct = is_aligned(output.tensor) && (!is_continuing || can_append(value, id));
   value.set_data(direct ? output.tensor.data : scratch(id, output.tensor).data());
   return {};

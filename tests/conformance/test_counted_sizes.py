@@ -1,7 +1,7 @@
 """Operators whose output's size is data (NonZero, Compress, NonMaxSuppression, Unique) in our compiler alone, between operators that need the
 size, against our reference kernels: with known sizes and open ones, of none, some and all elements.
 
-Covers: backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc boxes.cc backends/halide/abi/ counted.h
+Covers: backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc unique.cc boxes.cc backends/halide/abi/ counted.h
 """
 
 import numpy as np
@@ -155,9 +155,73 @@ def test_unique(dtype, is_sorted, tmp_path):
     )
 
 
+def colliding(count):
+    """Numbers that the hash function maps to 0, 1, 2 ..., so that all want the first slot of a table."""
+    mixed = np.arange(count, dtype=np.uint64) * np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
+    return (mixed ^ mixed >> np.uint64(32)).view(np.int64) ^ np.int64(-(2**63))
+
+
+@pytest.mark.parametrize("is_sorted", (0, 1), ids=("in order of places", "sorted"))
+def test_unique_of_many(is_sorted, tmp_path):
+    """All equal, few distinct, about as many as a hash table takes, all distinct, and keys that collide in it."""
+    size = 20000
+    runs = [
+        *(random.integers(0, most, size) * 2**33 - most for most in (1, 100, 6000, 2**30)),
+        random.permutation(size),
+        np.tile(colliding(4000), 5),
+    ]
+    nodes = [("Unique", ["x"], ["y", "places", "groups", "counts"], {"sorted": is_sorted})]
+    outputs = ["y", "places", "groups", "counts"]
+    expect_equal(tmp_path, nodes, [{"x": x} for x in runs], outputs)
+    small = [{"x": (x % 2**31).astype(np.int32)} for x in runs]
+    expect_equal(tmp_path, nodes, small, outputs)
+
+
 def test_unique_of_a_matrix(tmp_path):
     runs = [{"x": random.integers(-9, 9, (7, 5))}]
     expect_equal(tmp_path, [("Unique", ["x"], ["y", "", "g"], {})], runs, ["y", "g"])
+
+
+def misaligned(array):
+    """An array of the same kind whose elements are not aligned."""
+    room = np.zeros(array.nbytes + 1, np.uint8)
+    return room[1:].view(array.dtype).reshape(array.shape)
+
+
+def test_buffers_of_the_caller(tmp_path):
+    """Each is filled if it has the shape of the result, also where a later region reads it; other shapes are errors."""
+    nodes = [
+        ("NonZero", ["x"], ["places"], {}),
+        ("Unique", ["x"], ["y", "first", "groups", "counts"], {}),
+        ("Compress", ["x", "c"], ["rows"], {"axis": 0}),
+        ("Neg", ["rows"], ["less"], {}),
+    ]
+    names = ["places", "y", "first", "groups", "counts", "rows", "less"]
+    inputs = {"x": sparse(6, 5), "c": np.array([1, 0, 1, 1, 0, 0], bool)}
+    onnx.save(model_of(nodes, inputs, names), tmp_path / "m.onnx")
+    compiled = intarsia.compile(tmp_path / "m.onnx", tune="off", fallback="none", backends=["halide"])
+    session = compiled.load().bind()
+    want = {name: np.array(array) for name, array in session.run(inputs).items()}
+
+    def check(buffers):
+        got = session.run(inputs, outputs=buffers)
+        for name, buffer in buffers.items():
+            assert got[name] is buffer
+            np.testing.assert_array_equal(buffer, want[name])
+
+    check({name: np.full_like(array, 77) for name, array in want.items()})
+    check({name: misaligned(array) for name, array in want.items()})
+    check({"rows": np.full_like(want["rows"], 77)})
+    for name in ("places", "y", "rows"):
+        for difference in (-1, 1):
+            sizes = list(want[name].shape)
+            sizes[1 if name == "places" else 0] += difference
+            with pytest.raises(intarsia.Error, match=f"output '{name}' has shape"):
+                session.run(inputs, outputs={name: np.empty(sizes, want[name].dtype)})
+    for name, array in session.run(inputs).items():
+        np.testing.assert_array_equal(array, want[name])
+    inputs["c"][:] = False
+    assert session.run(inputs, outputs={"rows": np.empty((0, 5), np.float32)})["rows"].shape == (0, 5)
 
 
 def boxes(images, count):

@@ -2,7 +2,7 @@
 that need the size, against TensorFlow.
 
 Covers: src/translate/ indexing.cc image.cc src/compile/ translating_target.cc
-backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc boxes.cc
+backends/halide/canonicalize/ canonicalize_counted.cc backends/halide/routines/ counted.cc unique.cc boxes.cc
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
-// Outputs whose size a kernel counts: a header, whose first 8 bytes are the count, then as many elements as
-// there are.
+// Outputs whose size a kernel counts: a header, then as many elements as there are. They are elsewhere if the
+// caller has memory for just as many.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,15 @@
 
 namespace intarsia::halide {
 
+struct CountedHeader {
+  int64_t count = 0;          // set by the kernel: size of the counted axis
+  void* offered = nullptr;    // memory of the caller, aligned to elements, or null
+  int64_t offered_count = 0;  // count for which the kernel may write the elements there
+  int64_t is_offered = 0;     // set by the kernel: 1 if it wrote them there
+};
+
 /// Bytes of the header; what follows it is aligned as memory of its own.
 inline constexpr size_t counted_header = 64;
+static_assert(sizeof(CountedHeader) <= counted_header);
 
 }  // namespace intarsia::halide

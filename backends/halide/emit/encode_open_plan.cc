@@ -96,11 +96,12 @@ class OpenPlanEncoder {
       if (const auto output = counted_output(graph_.node(graph_.value(graph_.outputs[i]).producer)))
         plan_.counted.push_back(counted(i, *output));
     // Runtimes that read version 4 would run each call once, those that read version 5 check no requirements,
-    // those that read version 6 take all kernels for the host's, and those that read version 7 count nothing.
+    // those that read version 6 take all kernels for the host's, those that read version 7 count nothing, and
+    // those that read version 8 write no header for kernels to read.
     const bool repeats = std::ranges::any_of(calls, [](const Call& call) { return call.times != 1; });
     const KernelDevice device = calls.empty() ? KernelDevice::cpu : calls[0].kernel.isa.device;
     plan_.device = static_cast<uint8_t>(device);
-    plan_.version = !plan_.counted.empty()        ? 8
+    plan_.version = !plan_.counted.empty()        ? 9
                     : device != KernelDevice::cpu ? 7
                     : !requirements.empty()       ? 6
                     : repeats                     ? 5

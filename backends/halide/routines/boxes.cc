@@ -4,11 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <limits>
 
-#include "backends/halide/abi/counted.h"
+#include "backends/halide/routines/counted_output.h"
 #include "backends/halide/routines/routine.h"
 
 namespace intarsia::halide::routines {
@@ -127,7 +126,7 @@ int non_max_suppression(void* context, const Rule& rule, const HalideBuffer& box
       const auto take = [&](int64_t place) { write(count++, image, of_class, place); };
       suppress(rule, boxes, image, row, scores.dim[2].stride, all, candidates.get(), left, take);
     }
-  std::memcpy(output.host, &count, sizeof(count));
+  header_of(output).count = count;
   return 0;
 }
 

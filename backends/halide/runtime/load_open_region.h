@@ -6,7 +6,7 @@
 namespace intarsia::halide {
 
 /// Versions of the plan: without calls that repeat their kernel, and with.
-constexpr uint32_t open_plan_version = 4, newest_open_plan_version = 8;
+constexpr uint32_t open_plan_version = 4, newest_open_plan_version = 9;
 inline bool is_open_plan(uint32_t version) {
   return version >= open_plan_version && version <= newest_open_plan_version;
 }

@@ -276,6 +276,15 @@ Result<BoundRegion> bind_region(const OpenCode& code, std::vector<int64_t> symbo
 
 namespace {
 
+/// Returns the header of an output before a run, with the caller's memory if that has the output's dtype and
+/// shape but for the counted axis.
+CountedHeader make_header(const TensorView& offered, DType dtype, Shape shape, size_t axis) {
+  if (offered.data == nullptr || offered.dtype != dtype || offered.shape.size() != shape.size()) return {};
+  shape[axis] = offered.shape[axis];
+  if (offered.shape != shape) return {};
+  return {.offered = offered.data, .offered_count = shape[axis]};
+}
+
 /// Returns the program's size of that name.
 std::optional<int64_t> find_size(const OpenSizes& open, const OpenSymbol& symbol) {
   const auto known = std::ranges::find(open.names, symbol.name);
@@ -385,9 +394,16 @@ std::vector<Output> OpenRegion::make_outputs(const RunContext& context, const Bo
   std::vector<Output> outputs(context.outputs.begin(), context.outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].dynamic) continue;
-    const bool is_counted = std::ranges::find(code_.counted, i, &OpenCounted::output) != code_.counted.end();
+    const auto counted = std::ranges::find(code_.counted, i, &OpenCounted::output);
+    const bool is_counted = counted != code_.counted.end();
     const Tensor made = is_counted ? reserve_tensor(code_.outputs[i].dtype, bound.outputs[i])
                                    : Tensor(code_.outputs[i].dtype, bound.outputs[i]);
+    if (is_counted) {
+      const auto number = static_cast<size_t>(counted - code_.counted.begin());
+      const CountedHeader header =
+          make_header(outputs[i].offered, made.dtype(), bound.counted[number], counted->axis);
+      std::memcpy(made.data(), &header, sizeof(header));
+    }
     context.outputs[i].tensor = outputs[i].tensor = made.view();
     context.outputs[i].owner = made.owner();
     outputs[i].dynamic = false;
@@ -410,17 +426,17 @@ Status OpenRegion::run_on_device(const RunContext& context, const BoundRegion& b
 Status OpenRegion::count_outputs(const RunContext& context, const BoundRegion& bound) const {
   for (size_t i = 0; i < code_.counted.size(); ++i) {
     TensorView& tensor = context.outputs[code_.counted[i].output].tensor;
-    auto* const header = static_cast<std::byte*>(tensor.data);
-    int64_t count = 0;
-    std::memcpy(&count, header, sizeof(count));
+    CountedHeader header;
+    std::memcpy(&header, tensor.data, sizeof(header));
     Shape shape = bound.counted[i];
-    shape[code_.counted[i].axis] = count;
+    shape[code_.counted[i].axis] = header.count;
     const size_t room = tensor.bytes() - counted_header;
-    if (count < 0 || !checked_elements(shape) ||
+    if (header.count < 0 || !checked_elements(shape) ||
         dtype_bytes(tensor.dtype, static_cast<size_t>(element_count(shape))) > room)
       return fail("halide: output {} counts {} elements, more than its {} bytes", code_.counted[i].output,
-                  count, room);
-    tensor = {header + counted_header, tensor.dtype, std::move(shape)};
+                  header.count, room);
+    std::byte* const elements = static_cast<std::byte*>(tensor.data) + counted_header;
+    tensor = {header.is_offered != 0 ? header.offered : elements, tensor.dtype, std::move(shape)};
   }
   return {};
 }

@@ -3,6 +3,7 @@ TensorProto.DataType."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,6 +86,13 @@ def _to_array(value: Any) -> Array:
     return np.asarray(value)
 
 
+@lru_cache(maxsize=64)
+def _element_type(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Returns the number of a dtype, 0 if arrays of it cannot be passed, and the bits of an element that is
+    smaller than a byte, else 0. Kept, as numpy makes names anew each time."""
+    return _NUMBERS.get(dtype.name, 0), _PACKED_BITS.get(dtype.name, 0)
+
+
 def _pack(array: Array, bits: int) -> Array:
     """Packs elements smaller than a byte, the first one in the lowest bits."""
     per_byte = 8 // bits
@@ -120,26 +128,26 @@ def to_value(value: Any, argument: Argument | None = None) -> _intarsia.Value:
     array = _to_array(value)
     if array.dtype.kind in "SUO":
         return _strings(array)
-    name = array.dtype.name
-    if name not in _NUMBERS:
+    number, packed_bits = _element_type(array.dtype)
+    if number == 0:
         raise InvalidArgumentError(f"arrays of dtype {array.dtype} cannot be passed")
     shape = list(array.shape)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     array = np.ascontiguousarray(array)
-    data = _pack(array, _PACKED_BITS[name]) if name in _PACKED_BITS else array.reshape(-1).view(np.uint8)
-    return _intarsia.tensor(_NUMBERS[name], shape, data)
+    data = _pack(array, packed_bits) if packed_bits else array.reshape(-1).view(np.uint8)
+    return _intarsia.tensor(number, shape, data)
 
 
 def to_buffer(name: str, array: Any) -> _intarsia.Value:
     """Converts an array to the buffer of an output, which a run fills."""
     fits = isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.writeable
-    dtype = array.dtype.name if fits and array.dtype.isnative else ""
-    if dtype not in _NUMBERS or dtype in _PACKED_BITS or _NUMBERS[dtype] == _STRING:
+    number, packed_bits = _element_type(array.dtype) if fits and array.dtype.isnative else (0, 0)
+    if number in (0, _STRING) or packed_bits:
         raise InvalidArgumentError(
             f"the buffer of output '{name}': want a writable numpy array of numbers in C order, each in whole bytes"
         )
-    return _intarsia.tensor(_NUMBERS[dtype], list(array.shape), array.reshape(-1).view(np.uint8))
+    return _intarsia.tensor(number, list(array.shape), array.reshape(-1).view(np.uint8))
 
 
 def from_output(result: tuple[Any, ...]) -> Any:

@@ -89,16 +89,35 @@ TEST(HalideTopK, OfEveryTypeTakesTheFirstOfEqualElements) {
     }
 }
 
-TEST(HalideTopK, OfLongRowsInAnyOrder) {
-  const Tensor rows(DType::f32, {4, 3000});
+/// Fills rows of `length` in different orders; in one of them all great elements are multiples of a vector
+/// apart.
+template <typename T>
+void fill_orders(const Tensor& rows, size_t length) {
   std::mt19937 random(1);
-  for (size_t i = 0; i < 12000; ++i) {
-    const auto place = static_cast<float>(i % 3000);
-    const float in_order[] = {place, -place, std::uniform_real_distribution<float>(-1, 1)(random), 7};
-    rows.as<float>()[i] = in_order[i / 3000];
+  for (size_t i = 0; i < rows.as<T>().size(); ++i) {
+    const size_t place = i % length;
+    const size_t in_order[] = {
+        place, length - place, random() % 10000, 7, place % 64 == 3 ? length : place % 64, 0};
+    rows.as<T>()[i] = static_cast<T>(in_order[i / length]);
   }
-  for (const int64_t k : {1, 2, 63, 64, 65, 700, 1500, 2999, 3000})
+}
+
+TEST(HalideTopK, OfLongRowsInAnyOrder) {
+  const Tensor rows(DType::f32, {6, 3000}), long_rows(DType::u64, {6, 3000});
+  fill_orders<float>(rows, 3000);
+  fill_orders<uint64_t>(long_rows, 3000);
+  for (const int64_t k : {1, 5, 16, 17, 63, 64, 65, 700, 1500, 2999, 3000})
     for (const bool largest : {false, true}) expect_equal(rows, k, largest);
+  for (const int64_t k : {5, 64})
+    for (const bool largest : {false, true}) expect_equal(long_rows, k, largest);
+}
+
+TEST(HalideTopK, OfRowsOfAboutOneBlock) {
+  for (const int64_t length : {5, 31, 32, 33, 64, 130}) {
+    const Tensor rows(length % 2 == 0 ? DType::f32 : DType::i64, {5, length});
+    fill(rows, static_cast<uint64_t>(length));
+    for (const int64_t k : {1, 5}) expect_equal(rows, k, length % 3 == 0);
+  }
 }
 
 }  // namespace
