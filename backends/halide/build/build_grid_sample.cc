@@ -306,14 +306,20 @@ class SamplesBuilder {
   }
 
   void schedule(Func out, bool along_channels) {
-    const Var tile("tile"), point("point");
-    const Halide::TailStrategy tail = tail_of(sizes_[along_]);
-    out.split(vars_[along_], tile, point, points_, tail);
+    const Var tile("tile"), point("point"), block("block");
+    out.split(vars_[along_], tile, point, points_, tail_of(sizes_[along_]));
+    const int64_t channels = typical_[channel_], of_block = channels_of_block();
+    const bool has_blocks = of_block < channels;
+    if (has_blocks)
+      out.split(vars_[channel_], block, vars_[channel_], as_int(of_block),
+                Halide::TailStrategy::ShiftInwards);
     std::vector<Halide::VarOrRVar> inner_first{vars_[channel_]};
     for (size_t i = inside_.size(); i-- > 0;) inner_first.emplace_back(vars_[inside_[i]]);
     inner_first.insert(along_channels ? inner_first.end() : inner_first.begin(), point);
     inner_first.emplace_back(tile);
-    for (size_t i = outer_.size(); i-- > 0;) inner_first.emplace_back(vars_[outer_[i]]);
+    for (size_t i = outer_.size(); i-- > 1;) inner_first.emplace_back(vars_[outer_[i]]);
+    if (has_blocks) inner_first.emplace_back(block);
+    inner_first.emplace_back(vars_[0]);
     out.reorder(inner_first);
     if (along_channels)
       out.vectorize(vars_[channel_], channels_, Halide::TailStrategy::ShiftInwards);
@@ -323,40 +329,62 @@ class SamplesBuilder {
                                                 Halide::TailStrategy::GuardWithIf);
     if (tile_.defined())
       tile_.compute_at(out, tile).vectorize(vars_[channel_], channels_, Halide::TailStrategy::ShiftInwards);
-    const bool by_items = share(out, tile);
-    if (copy_.defined()) schedule_copy(out, by_items);
+    std::vector<Loop> loops{{vars_[0], typical_[0]}};
+    if (has_blocks) loops.push_back({block, (channels + of_block - 1) / of_block});
+    const size_t copies = loops.size();
+    for (size_t i = 1; i < outer_.size(); ++i) loops.push_back({vars_[outer_[i]], typical_[outer_[i]]});
+    const size_t shared = share(out, loops, tile);
+    if (copy_.defined()) schedule_copy(out, loops[copies - 1].var, shared >= copies);
   }
 
-  /// Shares the first of the outer loops that is long enough among threads. Returns whether it is the one
-  /// over items.
-  bool share(Func out, const Var& tile) const {
+  /// Returns the channels whose elements are copied at once: the copy stays in the cache of a core, and no
+  /// thread reads what another one copied.
+  int64_t channels_of_block() const {
+    const int64_t channels = typical_[channel_];
+    if (!copy_.defined() || !tile_.defined()) return channels;
+    const Shape image = typical_shape(b_.sizes(image_));
+    const int64_t pixels = element_count(image) / std::max<int64_t>(image[0] * image[1], 1),
+                  bytes = std::max<int64_t>(pixels, 1) * b_.type(image_).bytes(),
+                  most = std::min<int64_t>(b_.isa().l2_bytes / 2 / bytes, channels / b_.kernel().threads);
+    return std::min(channels, std::max<int64_t>(most / channels_, 1) * channels_);
+  }
+
+  struct Loop {
+    Var var;
+    int64_t times = 1;
+  };
+
+  /// Shares the first of the outer loops, or else the one over tiles, that is long enough among threads.
+  /// Returns its place in `loops`.
+  size_t share(Func out, const std::vector<Loop>& loops, const Var& tile) const {
     constexpr int64_t min_elements = 8192;
     const int64_t threads = b_.kernel().threads;
-    if (threads == 1 || element_count(typical_) < min_elements) return false;
-    for (size_t i : outer_)
-      if (typical_[i] >= threads) {
-        out.parallel(vars_[i]);
-        return i == 0;
+    if (threads == 1 || element_count(typical_) < min_elements) return loops.size();
+    for (size_t i = 0; i < loops.size(); ++i)
+      if (loops[i].times >= threads) {
+        out.parallel(loops[i].var);
+        return i;
       }
     const int64_t tiles = typical_[along_] / points_, of_task = std::max<int64_t>(tiles / (4 * threads), 1);
     const Var task("task");
     if (tiles >= threads)
       out.split(tile, task, tile, as_int(of_task), tail_of(sizes_[along_])).parallel(task);
-    return false;
+    return loops.size();
   }
 
-  void schedule_copy(Func out, bool by_items) {
+  /// Schedules the copy in a loop of the output, whose threads are free to share it or not.
+  void schedule_copy(Func out, const Var& loop, bool is_shared) {
     const SymbolicShape& sizes = b_.sizes(image_);
     const Shape typical = typical_shape(sizes);
     const size_t last = sizes.size() - 1;
     std::vector<Halide::VarOrRVar> inner_first(copy_vars_.rbegin(), copy_vars_.rend() - 2);
     inner_first.insert(inner_first.begin() + 1, copy_vars_[1]);
-    for (size_t i = 1; i < sizes.size(); ++i) copy_.bound(copy_vars_[i], 0, b_.size(sizes[i]));
-    copy_.compute_at(out, vars_[0]).reorder(inner_first);
+    for (size_t i = 2; i < sizes.size(); ++i) copy_.bound(copy_vars_[i], 0, b_.size(sizes[i]));
+    copy_.compute_at(out, loop).reorder(inner_first);
     copy_.vectorize(copy_vars_[last], vector_factor(typical[last], b_.lanes()), tail_of(sizes[last]));
     constexpr int at_once = 4;  // channels whose stores share cache lines
     copy_.unroll(copy_vars_[1], at_once, Halide::TailStrategy::GuardWithIf);
-    if (b_.kernel().threads > 1 && !by_items && last > 2) copy_.parallel(copy_vars_[2]);
+    if (b_.kernel().threads > 1 && is_shared && last > 2) copy_.parallel(copy_vars_[2]);
   }
 
   /// Returns how a loop in vectors ends: vectors are no longer than a size that is a number.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/quantized_constants.h"
 
 namespace intarsia::halide {
 namespace {
@@ -42,6 +43,18 @@ Status require_sizes(const Rewriter& r, ValueId value, const SymbolicShape& want
               print_shape(wanted));
 }
 
+/// Returns the weights [M, C/group, taps...] of a DeformConv as those of one tap, whose channels are those of
+/// all taps.
+ValueId weights_of_taps(Rewriter& r) {
+  const ValueId weights = r.in(1);
+  const Shape from = r.shape(weights);
+  const Tensor* constant = r.constant(weights);
+  const std::vector<int64_t> channels_last{0, 2, 3, 1};
+  const ValueId turned =
+      constant ? r.add_constant(permuted(*constant, channels_last)) : r.transpose(weights, channels_last);
+  return r.reshape(turned, to_symbolic({from[0], from[1] * from[2] * from[3], 1, 1}));
+}
+
 /// Multiplies what the taps read by the weights (Dai and others, "Deformable Convolutional Networks", 2017):
 /// a convolution by one tap of what all taps read, as channels.
 Status deform_conv(Rewriter& r) {
@@ -67,9 +80,7 @@ Status deform_conv(Rewriter& r) {
                            SymbolicShape{in[0], out[2], out[3], group, taps, parts / group, of_part},
                            DeformAttributes{window.kernel, window.strides, window.dilations, window.pads});
   columns = r.transpose(r.reshape(columns, {in[0], out[2], out[3], group * depth}), {0, 3, 1, 2});
-  ValueId kernels = r.transpose(r.reshape(r.in(1), to_symbolic({weights[0], weights[1], taps})), {0, 2, 1});
-  kernels = r.reshape(kernels, to_symbolic({weights[0], depth, 1, 1}));
-  ValueId y = r.emit(CoreOp::conv, {columns, kernels}, r.dtype(columns), out,
+  ValueId y = r.emit(CoreOp::conv, {columns, weights_of_taps(r)}, r.dtype(columns), out,
                      ConvAttributes{group, {1, 1}, {1, 1}, SymbolicShape(4, 0), {1, 1}});
   if (r.has_input(3)) {
     TRY(require_sizes(r, r.in(3), {weights[0]}, 3));
