@@ -19,7 +19,8 @@ struct Element {
 };
 using Elements = std::vector<Element>;
 
-/// Limits of the elements of a sequence and of all of them, beyond which a framework does better.
+/// Limits of the elements of a sequence, and of all of them and of the nodes, beyond which a framework does
+/// better.
 constexpr int64_t most_of_sequence = 1024;
 constexpr size_t most_of_graph = 1 << 20;
 
@@ -81,6 +82,7 @@ class SequenceResolver {
     if (node.op == "SequenceConstruct") {
       Elements made;
       for (ValueId input : node.inputs) made.push_back({input});
+      if (std::ranges::find(node.inputs, no_value) != node.inputs.end()) return std::nullopt;
       return made;
     }
     if (node.inputs.empty()) return std::nullopt;
@@ -115,7 +117,7 @@ class SequenceResolver {
     if (axis < -rank || axis >= rank) return std::nullopt;
     if (axis < 0) axis += rank;
     const Dim& size = (*shape)[static_cast<size_t>(axis)];
-    if (!size.is_number()) return std::nullopt;
+    if (!size.is_number() || size == 0) return std::nullopt;
     const std::optional<std::vector<int64_t>> sizes = sizes_of_parts(context, size.number());
     if (!sizes) return std::nullopt;
     Elements made;
@@ -161,7 +163,8 @@ class SequenceResolver {
         node = reader_of((*from)[static_cast<size_t>(*at)], node);
         has_replaced_ = true;
       }
-    } else if (node.op == "ConcatFromSequence" && !from->empty() && node.attributes.has("axis")) {
+    } else if (node.op == "ConcatFromSequence" && !from->empty() && node.attributes.has("axis") &&
+               graph_.nodes.size() < most_of_graph) {
       join(node, *from);
     }
   }
