@@ -155,11 +155,13 @@ void write_groups(const Groups& groups, const int64_t* order, Wanted wanted, con
   uint8_t* to = set_count(output, groups.count());
   for (int64_t i = 0; i < groups.count(); ++i) {
     const int64_t place = groups.first_place(order[i]);
+    const int64_t count = groups.begin(order[i] + 1) - groups.begin(order[i]);
     if (wanted == Wanted::values)
       copy_elements(to + i * bytes, x.host + place * x.dim[0].stride * bytes, 1, 1, bytes);
+    else if (output.type.bits == 32)
+      reinterpret_cast<int32_t*>(to)[i] = static_cast<int32_t>(count);
     else
-      reinterpret_cast<int64_t*>(to)[i] =
-          wanted == Wanted::counts ? groups.begin(order[i] + 1) - groups.begin(order[i]) : place;
+      reinterpret_cast<int64_t*>(to)[i] = wanted == Wanted::counts ? count : place;
   }
 }
 
