@@ -34,12 +34,18 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
   neither supports runs in the framework that the model came from.
 - An operator that our compiler makes of others ([how](decisions/0057-operators-made-of-others.md)) counts as one with a kernel.
 - `If`, `Loop` and `Scan` run in those of our backends that take their bodies ([how](decisions/0059-branches-and-loops.md)).
+- **where known**: a sequence whose elements and positions are known at compile time becomes its elements, which any backend takes
+  ([how](decisions/0064-sequences-that-are-known.md)); one that depends on data runs in ONNX Runtime, with all that lies between.
 - Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel. Those that ONNX
   Runtime's quantizers write (`QLinearAdd`, `QGemm`, ...) run in all backends, `MatMulNBits` in all but OpenVINO ([precision](precision.md#quantized-models));
   so do those that its optimizers and exporters write: `Attention`, `MultiHeadAttention`, `GroupQueryAttention`, `RotaryEmbedding`, `EmbedLayerNormalization`,
   `SkipLayerNormalization`, `SimplifiedLayerNormalization`, `BiasGelu`, `FastGelu`, `FusedConv`, `FusedGemm`, `FusedMatMul` and the like.
 
 """
+# Operators that the pass resolve_sequences replaces.
+RESOLVED = (
+    "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence"
+).split()
 ROLES = {
     "input": "becomes an input of the program",
     "constant": "becomes a constant",
@@ -120,14 +126,14 @@ def onnx_rows(known):
     rows = []
     for schema in sorted(onnx.defs.get_all_schemas(), key=lambda schema: (schema.domain, schema.name)):
         op = ours.get((schema.domain, schema.name), {"halide": False, "reference": False})
+        is_resolved = not schema.domain and schema.name in RESOLVED
         since = f"{schema.since_version}, deprecated" if schema.deprecated else schema.since_version
         rows.append(
             [
                 schema.domain,
                 schema.name,
                 since,
-                word(op["halide"]),
-                word(op["reference"]),
+                *(["where known"] * 2 if is_resolved else [word(op["halide"]), word(op["reference"])]),
                 onnxruntime_word(schema, kernels, schemas),
             ]
         )
@@ -174,7 +180,7 @@ def translated_text(translations, registry):
     """The section, and its rows."""
     text = "### Translated\n\nA region of these is handed to our backends as the operators of ONNX that are named here, where constants\n"
     text += "are already computed. *at compile time*: none of it remains, unless sizes depend on data. *?*: TensorFlow no longer\nwrites graphs with it.\n"
-    text += "*NonZeroRows* and *NonMaxSuppressionPlaces* are ours: forms of ONNX's that give what TensorFlow wants.\n\n"
+    text += "*NonZeroRows*, *NonMaxSuppressionPlaces* and *UniqueCounts* are ours: forms of ONNX's that give what TensorFlow wants.\n\n"
     nodes = [entry for entry in translations if registry.get(entry["name"], {}).get("role") == "node"]
     rows = [translation_row(entry, registry[entry["name"]]["kernel"]) for entry in nodes]
     own = ", ".join(entry["name"] for entry in translations if entry["name"] not in registry)

@@ -75,6 +75,8 @@ constexpr Pass<FunctionImport> typing_passes[] = {
     // From here on every size is a number, follows from an open one, or depends on data and is unknown.
     {"infer_types", type_values, nullptr, print_model},
     // From here on every value has a type, and whatever does not depend on inputs is a constant.
+    {"resolve_sequences", resolve_all_sequences, nullptr, print_model},
+    // From here on a sequence is left only where its elements depend on data.
     {"simplify_reshapes", simplify_model, nullptr, print_model},
     {"remove_dead_nodes", remove_unneeded, nullptr, print_model},
 };

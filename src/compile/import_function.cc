@@ -12,6 +12,7 @@
 #include "passes/note_quantization.h"
 #include "passes/pinned_sizes.h"
 #include "passes/remove_dead_nodes.h"
+#include "passes/resolve_sequences.h"
 #include "passes/simplify_reshapes.h"
 #include "plan/choose/plan_file.h"
 
@@ -219,6 +220,15 @@ void tune_usual_sizes(Graph& graph) {
       size.tuned.push_back(std::clamp(known->second, size.range.min, size.range.max));
 }
 
+Status infer_all_types(FunctionImport& import) {
+  PlanningProblem& problem = import.problem;
+  do {
+    TRY(with_kind(ErrorKind::corrupt,
+                  infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
+  } while (TRY(settle_sizes(import)));
+  return {};
+}
+
 /// Says which sizes have no end, with which memory could be counted.
 void note_memory_of_open_sizes(FunctionImport& import) {
   if (import.request.memory_limits.empty()) return;
@@ -233,13 +243,14 @@ void note_memory_of_open_sizes(FunctionImport& import) {
 }  // namespace
 
 Status type_values(FunctionImport& import) {
-  PlanningProblem& problem = import.problem;
-  do {
-    TRY(with_kind(ErrorKind::corrupt,
-                  infer_types(problem.graph, import.services.evaluate, infer_by(problem.targets))));
-  } while (TRY(settle_sizes(import)));
-  tune_usual_sizes(problem.graph);
+  TRY(infer_all_types(import));
+  tune_usual_sizes(import.problem.graph);
   note_memory_of_open_sizes(import);
+  return {};
+}
+
+Status resolve_all_sequences(FunctionImport& import) {
+  while (resolve_sequences(import.problem.graph)) TRY(infer_all_types(import));
   return {};
 }
 

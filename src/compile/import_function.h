@@ -37,6 +37,7 @@ Status bind_sizes(FunctionImport& import);
 /// Gives every value a type, and makes constants of values that depend on no input.
 Status type_values(FunctionImport& import);
 /// Lets reshapes read constants where they can.
+Status resolve_all_sequences(FunctionImport& import);
 Status simplify_model(FunctionImport& import);
 /// Removes nodes that no output needs.
 Status remove_unneeded(FunctionImport& import);

@@ -67,12 +67,19 @@ Status unique(ShapeContext& context) {
   return {};
 }
 
+/// Infers UniqueCounts, the counts of Unique in the order of the elements, as i32.
+Status unique_counts(ShapeContext& context) {
+  context.set_output(0, DType::i32, unknown_dims(1));
+  return {};
+}
+
 constexpr OpInfo selection_rows[] = {
     {"Compress", "", 2, 2, 1, 1, take_slices},
     {"NonZero", "", 1, 1, 1, 1, non_zero},
     {"NonZeroRows", own_domain, 1, 1, 1, 1, non_zero_rows},
     {"TopK", "", 1, 2, 2, 2, top_k},
     {"Unique", "", 1, 1, 1, 4, unique},
+    {"UniqueCounts", own_domain, 1, 1, 1, 1, unique_counts},
 };
 
 }  // namespace

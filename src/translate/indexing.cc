@@ -94,11 +94,10 @@ Status unique(Translation& t) {
   const std::vector<ValueId> made = t.make_several("Unique", {t.input(0)}, 4, {{"sorted", int64_t{0}}});
   const DType type = tensorflow::get_dtype(t.attributes(), "out_idx", DType::i32);
   t.give(0, made[0]);
-  const auto give = [&](size_t output, ValueId indices) {
-    t.give(output, type == DType::i64 ? indices : t.cast(indices, type));
-  };
-  give(1, made[2]);
-  if (t.node().outputs.size() > 2) give(2, made[3]);
+  t.give(1, type == DType::i64 ? made[2] : t.cast(made[2], type));
+  if (t.node().outputs.size() > 2)
+    t.give(2,
+           type == DType::i64 ? made[3] : t.make_of_domain(own_domain, "UniqueCounts", 1, {t.input(0)}, {}));
   return {};
 }
 

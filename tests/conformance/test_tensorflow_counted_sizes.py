@@ -89,12 +89,13 @@ def test_groups_alone(backend, tmp_path):
 
 
 @BACKENDS
-def test_counts(backend, tmp_path):
+@pytest.mark.parametrize("index", (tf.int32, tf.int64), ids=lambda dtype: dtype.name)
+def test_counts(index, backend, tmp_path):
     def function(x):
-        values, _, counts = tf.unique_with_counts(x, tf.int64)
-        return tf.identity(values, "values"), tf.identity(counts, "counts")
+        values, groups, counts = tf.unique_with_counts(x, index)
+        return tf.identity(values, "values"), tf.identity(groups, "groups"), tf.identity(counts, "counts")
 
-    runs = [{"x": random.integers(0, 5, size)} for size in (30, 4)]
+    runs = [{"x": random.integers(0, 5, size)} for size in (30, 4, 0)]
     expect_equal(tmp_path, function, {"x": ([None], tf.int64)}, runs, [backend])
 
 

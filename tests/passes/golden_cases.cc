@@ -1,13 +1,13 @@
 // Passes, each on small graphs in the text form: tests/cases/<pass>/*.case contains input and result. After
 // an intended change of a pass, scripts/update_cases.py writes the new results.
 //
-// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc simplify_reshapes.cc
-// remove_dead_nodes.cc solve_sizes.cc translated.cc src/plan/partition/ directed_graph.cc elide_copies.cc
-// group_opaque_values.cc insert_copies.cc join_regions.cc partition_graph.cc split_branches.cc
-// boundary_layouts.cc describe_plan.cc src/plan/place/ place_nodes.cc src/plan/choose/ choose_plan.cc
-// describe_choice.cc src/plan/stages/ choose_stages.cc describe_stages.cc
-// src/graph/ op_table.cc element_rules.cc shape_context.cc shape_rules.cc parse_graph.cc print_graph.cc
-// verify_graph.cc
+// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc
+// resolve_sequences.cc simplify_reshapes.cc remove_dead_nodes.cc solve_sizes.cc translated.cc
+// src/plan/partition/ directed_graph.cc elide_copies.cc group_opaque_values.cc insert_copies.cc
+// join_regions.cc partition_graph.cc split_branches.cc boundary_layouts.cc describe_plan.cc src/plan/place/
+// place_nodes.cc src/plan/choose/ choose_plan.cc describe_choice.cc src/plan/stages/ choose_stages.cc
+// describe_stages.cc src/graph/ op_table.cc element_rules.cc shape_context.cc shape_rules.cc parse_graph.cc
+// print_graph.cc verify_graph.cc
 #include <gtest/gtest.h>
 
 #include <cstdlib>

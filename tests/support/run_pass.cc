@@ -7,6 +7,7 @@
 #include "passes/bind_shapes.h"
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
+#include "passes/resolve_sequences.h"
 #include "passes/simplify_reshapes.h"
 #include "plan/choose/describe_choice.h"
 #include "plan/costs/boundary_prices.h"
@@ -83,6 +84,11 @@ Result<std::string> run_infer_shapes(Graph& graph, const CaseFile& file) {
 
 Result<std::string> run_infer_types(Graph& graph, const CaseFile& file) {
   TRY(infer_types(graph, reference::evaluate_node, foreign_rule(file)));
+  return print_graph(graph);
+}
+
+Result<std::string> run_resolve_sequences(Graph& graph, const CaseFile&) {
+  resolve_sequences(graph);
   return print_graph(graph);
 }
 
@@ -372,6 +378,7 @@ constexpr std::pair<const char*, RunPass> passes[] = {
     {"bind_shapes", run_bind_shapes},
     {"infer_shapes", run_infer_shapes},
     {"infer_types", run_infer_types},
+    {"resolve_sequences", run_resolve_sequences},
     {"simplify_reshapes", run_simplify_reshapes},
     {"remove_dead_nodes", run_remove_dead_nodes},
     {"place_nodes", [](Graph& graph, const CaseFile& file) { return run_place_nodes(graph, file, false); }},

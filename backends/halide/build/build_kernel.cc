@@ -71,6 +71,13 @@ BuiltKernel build_by_schedule(KernelBuilder& builder) {
 
 }  // namespace
 
+bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
+  for (size_t i = 0; i < b.body().inputs.size(); ++i)
+    if (b.body().inputs[i] == value)
+      return b.kernel().inputs[i].strides[1] == 1 || b.kernel().inputs[i].shape[1] == 1;
+  return false;
+}
+
 Halide::Type expr_type(DType dtype) {
   const ElementType* type = find_element_type(dtype);
   INTARSIA_CHECK(type != nullptr);  // canonicalization refuses all other types
@@ -269,8 +276,9 @@ BuiltKernel build_kernel(const Kernel& kernel, OuterLoops outer_loops) {
       return build_attention(builder);
     case Form::recurrence:
       return build_recurrence(builder);
-    case Form::elementwise:
     case Form::movement:
+      return samples_in_tiles(builder) ? build_samples(builder) : build_pointwise(builder);
+    case Form::elementwise:
       return build_pointwise(builder);
     case Form::view:  // views that move elements are kernels of movement
     case Form::concat:

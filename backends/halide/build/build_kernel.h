@@ -108,6 +108,9 @@ class KernelBuilder {
   std::vector<Halide::ImageParam> params_;
 };
 
+/// Checks whether the value is in memory, with the channels of a pixel contiguous.
+bool has_dense_pixels(const KernelBuilder& builder, ValueId value);
+
 Halide::Type expr_type(DType dtype);
 /// Returns the type of an element in memory, where bool is a byte.
 Halide::Type storage_type(DType dtype);
@@ -130,16 +133,17 @@ Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index
 
 /// Returns an index that is read from data, clamped to an axis; a negative one counts from the end.
 Expr data_index(Expr raw, const Expr& extent);
-/// Returns an element of a GridSample's output.
-Expr build_grid_sample(KernelBuilder& builder, const Node& node, const Exprs& index);
-/// Returns an element that a tap of a deformable convolution reads.
-Expr build_deform_sample(KernelBuilder& builder, const Node& node, const Exprs& index);
+/// Returns an element of what a GridSample, or a tap of a deformable convolution, reads.
+Expr build_sample(KernelBuilder& builder, const Node& node, const Exprs& index);
 /// Returns an element of a table for a Resize.
 Expr build_resize_table(const KernelBuilder& builder, const Node& node, const Exprs& index);
 
 BuiltKernel build_pointwise(KernelBuilder& builder);
 /// Schedules the loops of an element at a time, in the order of the output's memory, on a processor.
 void schedule_pointwise(const KernelBuilder& builder, Func out, const std::vector<Var>& vars);
+/// Checks whether the kernel samples an image in tiles of points and channels.
+bool samples_in_tiles(const KernelBuilder& builder);
+BuiltKernel build_samples(KernelBuilder& builder);
 BuiltKernel build_contraction(KernelBuilder& builder);
 BuiltKernel build_depthwise(KernelBuilder& builder);
 BuiltKernel build_winograd(KernelBuilder& builder);

@@ -212,9 +212,8 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
     case CoreOp::tensor_scatter:
       return tensor_scatter(b, node, index);
     case CoreOp::grid_sample:
-      return build_grid_sample(b, node, index);
     case CoreOp::deform_sample:
-      return build_deform_sample(b, node, index);
+      return build_sample(b, node, index);
     case CoreOp::interpolate:
       return interpolate(b, node, index);
     case CoreOp::slice:

@@ -50,14 +50,6 @@ Exprs shifted(Exprs at, const std::vector<AxisPadding>& paddings) {
   return at;
 }
 
-/// Checks whether the value is in memory, with the channels of a pixel contiguous.
-bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
-  for (size_t i = 0; i < b.body().inputs.size(); ++i)
-    if (b.body().inputs[i] == value)
-      return b.kernel().inputs[i].strides[1] == 1 || b.kernel().inputs[i].shape[1] == 1;
-  return false;
-}
-
 /// Returns what the padding consists of.
 Expr pad_value(const Node& node, Halide::Type type) {
   return Halide::Internal::make_const(type, attributes_of<ConvAttributes>(node).pad_value);

@@ -85,6 +85,13 @@ Status unique(Rewriter& r) {
   return {};
 }
 
+Status unique_counts(Rewriter& r) {
+  const Dim size = elements_of(r.sizes(r.stored_in(0)));
+  constexpr int64_t counts = 3;  // output of Unique
+  return set_counted(r, 0, CoreOp::unique, {r.reshape(r.stored_in(0), {size})}, {1}, 0, size,
+                     {.wanted = counts, .sorted = false});
+}
+
 /// Returns an input of one number, or the number that it is if it is absent.
 Result<ValueId> number_in(Rewriter& r, size_t i, DType dtype, double otherwise) {
   if (!r.has_input(i)) return r.reshape(r.add_scalar(otherwise, dtype), {1});
@@ -131,6 +138,7 @@ constexpr std::array counted_rule_list = std::to_array<RuleEntry>({
     {"NonZero", non_zero},
     {"NonZeroRows", non_zero_rows},
     {"Unique", unique},
+    {"UniqueCounts", unique_counts},
 });
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Operators that read between elements, at places which another input names.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/quantized_constants.h"
 
 namespace intarsia::halide {
 namespace {
@@ -41,8 +43,20 @@ Status require_sizes(const Rewriter& r, ValueId value, const SymbolicShape& want
               print_shape(wanted));
 }
 
-/// Multiplies what the taps read, in columns, by the weights (Dai and others, "Deformable Convolutional
-/// Networks", 2017).
+/// Returns the weights [M, C/group, taps...] of a DeformConv as those of one tap, whose channels are those of
+/// all taps.
+ValueId weights_of_taps(Rewriter& r) {
+  const ValueId weights = r.in(1);
+  const Shape from = r.shape(weights);
+  const Tensor* constant = r.constant(weights);
+  const std::vector<int64_t> channels_last{0, 2, 3, 1};
+  const ValueId turned =
+      constant ? r.add_constant(permuted(*constant, channels_last)) : r.transpose(weights, channels_last);
+  return r.reshape(turned, to_symbolic({from[0], from[1] * from[2] * from[3], 1, 1}));
+}
+
+/// Multiplies what the taps read by the weights (Dai and others, "Deformable Convolutional Networks", 2017):
+/// a convolution by one tap of what all taps read, as channels.
 Status deform_conv(Rewriter& r) {
   TRY(require_floats(r));
   const SymbolicShape in = r.sizes(r.in(0)), out = r.out_sizes();
@@ -56,20 +70,18 @@ Status deform_conv(Rewriter& r) {
   const WindowGeometry window = TRY(window_geometry(r, {weights[2], weights[3]}, in, out));
   const int64_t taps = weights[2] * weights[3], channels = in[1].number();
   TRY(require_sizes(r, r.in(2), {in[0], offset_group * taps * 2, out[2], out[3]}, 2));
-  const ValueId x = r.reshape(r.in(0), {in[0], offset_group, channels / offset_group, in[2], in[3]}),
-                offsets = r.reshape(r.in(2), {in[0], offset_group, taps, 2, out[2], out[3]});
-  const SymbolicShape sizes{in[0], offset_group, channels / offset_group, taps, out[2], out[3]};
-  ValueId columns = r.emit(CoreOp::deform_sample, {x, offsets}, r.dtype(x), sizes,
-                           DeformAttributes{window.kernel, window.strides, window.dilations, window.pads});
+  std::vector<ValueId> inputs{r.in(0), r.reshape(r.in(2), {in[0], offset_group, taps, 2, out[2], out[3]})};
   if (r.has_input(4)) {
     TRY(require_sizes(r, r.in(4), {in[0], offset_group * taps, out[2], out[3]}, 4));
-    const ValueId mask = r.reshape(r.in(4), {in[0], offset_group, 1, taps, out[2], out[3]});
-    columns = r.emit_elementwise(CoreOp::mul, {columns, mask});
+    inputs.push_back(r.reshape(r.in(4), {in[0], offset_group, taps, out[2], out[3]}));
   }
-  const int64_t depth = weights[1] * taps;
-  columns = r.reshape(columns, {in[0], group, depth, out[2] * out[3]});
-  const ValueId matrices = r.reshape(r.in(1), {group, weights[0] / group, depth});
-  ValueId y = TRY(matrix_product(r, matrices, columns, out));
+  const int64_t parts = std::lcm(group, offset_group), of_part = channels / parts, depth = weights[1] * taps;
+  ValueId columns = r.emit(CoreOp::deform_sample, inputs, r.dtype(inputs[0]),
+                           SymbolicShape{in[0], out[2], out[3], group, taps, parts / group, of_part},
+                           DeformAttributes{window.kernel, window.strides, window.dilations, window.pads});
+  columns = r.transpose(r.reshape(columns, {in[0], out[2], out[3], group * depth}), {0, 3, 1, 2});
+  ValueId y = r.emit(CoreOp::conv, {columns, weights_of_taps(r)}, r.dtype(columns), out,
+                     ConvAttributes{group, {1, 1}, {1, 1}, SymbolicShape(4, 0), {1, 1}});
   if (r.has_input(3)) {
     TRY(require_sizes(r, r.in(3), {weights[0]}, 3));
     y = r.emit_elementwise(CoreOp::add, {y, r.channel_vector(r.in(3), 4)});

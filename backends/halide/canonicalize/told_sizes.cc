@@ -21,7 +21,9 @@ std::set<std::string> symbols_of(const Value& value) {
 bool is_counted(const Node& node) {
   constexpr auto ops =
       std::to_array<std::string_view>({"Compress", "NonMaxSuppression", "NonZero", "Unique"});
-  if (node.domain == own_domain) return node.op == "NonZeroRows" || node.op == "NonMaxSuppressionPlaces";
+  constexpr auto own_ops =
+      std::to_array<std::string_view>({"NonMaxSuppressionPlaces", "NonZeroRows", "UniqueCounts"});
+  if (node.domain == own_domain) return std::ranges::find(own_ops, node.op) != own_ops.end();
   return (node.domain.empty() || node.domain == "ai.onnx") && std::ranges::find(ops, node.op) != ops.end();
 }
 

@@ -165,8 +165,9 @@ struct GridSampleAttributes {
 };
 
 /// Parameters of DeformSample, for two axes: what the taps of a deformable convolution read. The inputs are
-/// x [batch, groups, channels, rows, columns] and offsets [batch, groups, taps, 2, rows, columns] of the
-/// output; the output is [batch, groups, channels, taps, rows, columns].
+/// x [batch, channels, rows, columns], offsets [batch, offset groups, taps, 2, rows, columns] of the output
+/// and, if any, factors [batch, offset groups, taps, rows, columns]; the output is [batch, rows, columns,
+/// groups, taps, parts, channels of a part], where all channels of a part have the same offsets.
 struct DeformAttributes {
   std::vector<int64_t> kernel, strides, dilations;
   SymbolicShape pads;  // as of a Conv

@@ -151,7 +151,8 @@ class OpenPlanEncoder {
     to.label = label_of(call, options.keep_names);
     to.is_copy = is_plain_copy(call);
     to.needs_elements = std::ranges::any_of(call.kernel.body.nodes, [](const Node& node) {
-      constexpr std::array of_elements{CoreOp::arg_max, CoreOp::arg_min, CoreOp::grid_sample};
+      constexpr std::array of_elements{CoreOp::arg_max, CoreOp::arg_min, CoreOp::grid_sample,
+                                       CoreOp::deform_sample};
       return std::ranges::find(of_elements, op_of(node)) != of_elements.end();
     });
     for (const IndexCheck& check : call.checks) {

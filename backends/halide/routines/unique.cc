@@ -149,6 +149,8 @@ void write_counted(const AnyGroups& groups, Wanted wanted, const HalideBuffer& x
     const int32_t group = groups.order()[i], place = groups.first_places()[group];
     if (wanted == Wanted::values)
       copy_elements(to + i * bytes, x.host + place * x.dim[0].stride * bytes, 1, 1, bytes);
+    else if (output.type.bits == 32)
+      reinterpret_cast<int32_t*>(to)[i] = groups.counts()[group];
     else
       reinterpret_cast<int64_t*>(to)[i] = wanted == Wanted::counts ? groups.counts()[group] : place;
   }

@@ -188,23 +188,33 @@ Groups group_values(const In& in, const AxisSplit& split, bool sorted) {
   });
 }
 
-Status unique(KernelContext& context) {
-  TRY(require_inputs(context, 1));
-  const auto [view, axis] = TRY(along_axis(context));
-  const ConstTensorView& x = view;
+Result<Groups> find_groups(const ConstTensorView& x, int64_t axis, bool sorted) {
   const AxisSplit split = split_at_axis(x.shape, axis);
   if (split.size > 0 && split.outer * split.inner == 0)
     return fail("slices of shape {} are empty", print_shape(x.shape));
-  const bool sorted = context.attributes().get_int("sorted", 1) != 0;
+  if (x.dtype == DType::string) return group_values<std::string>(ReadElements<std::string>(x), split, sorted);
   Groups groups;
-  if (x.dtype == DType::string) {
-    groups = group_values<std::string>(ReadElements<std::string>(x), split, sorted);
-  } else {
-    TRY(dispatch_number_or_bool(x.dtype, [&]<typename T>() -> Status {
-      groups = group_values<T>(ReadAs<T>(x), split, sorted);
-      return {};
-    }));
-  }
+  TRY(dispatch_number_or_bool(x.dtype, [&]<typename T>() -> Status {
+    groups = group_values<T>(ReadAs<T>(x), split, sorted);
+    return {};
+  }));
+  return groups;
+}
+
+Status unique_counts(KernelContext& context) {
+  TRY(require_inputs(context, 1));
+  const auto [x, axis] = TRY(along_axis(context));
+  const Groups groups = TRY(find_groups(x, axis, false));
+  const TensorView y = TRY(context.output(0, DType::i32, {std::ssize(groups.counts)}));
+  std::ranges::transform(groups.counts, y.as<int32_t>().begin(),
+                         [](int64_t count) { return static_cast<int32_t>(count); });
+  return {};
+}
+
+Status unique(KernelContext& context) {
+  TRY(require_inputs(context, 1));
+  const auto [x, axis] = TRY(along_axis(context));
+  const Groups groups = TRY(find_groups(x, axis, context.attributes().get_int("sorted", 1) != 0));
   if (context.wants_output(0)) TRY(take_slices(context, x, axis, groups.first));
   size_t output = 1;
   for (const std::vector<int64_t>* list : {&groups.first, &groups.inverse, &groups.counts}) {
@@ -219,7 +229,7 @@ Status unique(KernelContext& context) {
 
 constexpr KernelEntry selection_rows[] = {
     {"Compress", "", compress}, {"NonZero", "", non_zero}, {"NonZeroRows", own_domain, non_zero_rows},
-    {"TopK", "", top_k},        {"Unique", "", unique},
+    {"TopK", "", top_k},        {"Unique", "", unique},    {"UniqueCounts", own_domain, unique_counts},
 };
 
 }  // namespace
