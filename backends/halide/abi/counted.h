@@ -8,8 +8,9 @@
 namespace intarsia::halide {
 
 struct CountedHeader {
-  int64_t count = 0;          // set by the kernel: size of the counted axis
-  void* offered = nullptr;    // memory of the caller, aligned to elements, or null
+  int64_t count = 0;        // set by the kernel: size of the counted axis
+  void* offered = nullptr;  // memory of the caller, aligned to elements, or null
+  uint64_t inverted = 0;    // complement of that address: other bytes, which damaged plans put here, are none
   int64_t offered_count = 0;  // count for which the kernel may write the elements there
   int64_t is_offered = 0;     // set by the kernel: 1 if it wrote them there
 };

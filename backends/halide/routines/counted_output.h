@@ -16,7 +16,9 @@ inline CountedHeader& header_of(const HalideBuffer& output) {
 inline uint8_t* set_count(const HalideBuffer& output, int64_t count) {
   CountedHeader& header = header_of(output);
   header.count = count;
-  header.is_offered = header.offered != nullptr && count == header.offered_count;
+  header.is_offered = header.offered != nullptr &&
+                      header.inverted == ~reinterpret_cast<uintptr_t>(header.offered) &&
+                      count == header.offered_count;
   return header.is_offered != 0 ? static_cast<uint8_t*>(header.offered) : output.host + counted_header;
 }
 

@@ -282,7 +282,9 @@ CountedHeader make_header(const TensorView& offered, DType dtype, Shape shape, s
   if (offered.data == nullptr || offered.dtype != dtype || offered.shape.size() != shape.size()) return {};
   shape[axis] = offered.shape[axis];
   if (offered.shape != shape) return {};
-  return {.offered = offered.data, .offered_count = shape[axis]};
+  return {.offered = offered.data,
+          .inverted = ~reinterpret_cast<uintptr_t>(offered.data),
+          .offered_count = shape[axis]};
 }
 
 /// Returns the program's size of that name.
@@ -425,6 +427,7 @@ Status OpenRegion::run_on_device(const RunContext& context, const BoundRegion& b
 /// Gives outputs the sizes that kernels counted. Counts come from code, whose tensors have room for the most.
 Status OpenRegion::count_outputs(const RunContext& context, const BoundRegion& bound) const {
   for (size_t i = 0; i < code_.counted.size(); ++i) {
+    const TensorView& offered = context.outputs[code_.counted[i].output].offered;
     TensorView& tensor = context.outputs[code_.counted[i].output].tensor;
     CountedHeader header;
     std::memcpy(&header, tensor.data, sizeof(header));
@@ -435,8 +438,9 @@ Status OpenRegion::count_outputs(const RunContext& context, const BoundRegion& b
         dtype_bytes(tensor.dtype, static_cast<size_t>(element_count(shape))) > room)
       return fail("halide: output {} counts {} elements, more than its {} bytes", code_.counted[i].output,
                   header.count, room);
-    std::byte* const elements = static_cast<std::byte*>(tensor.data) + counted_header;
-    tensor = {header.is_offered != 0 ? header.offered : elements, tensor.dtype, std::move(shape)};
+    const bool is_offered = header.is_offered != 0 && offered.data != nullptr && offered.shape == shape;
+    void* const elements = static_cast<std::byte*>(tensor.data) + counted_header;
+    tensor = {is_offered ? offered.data : elements, tensor.dtype, std::move(shape)};
   }
   return {};
 }

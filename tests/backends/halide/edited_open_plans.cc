@@ -321,7 +321,7 @@ TEST_P(EditedOpenTest, IsRefusedWithAReason) {
          const uint32_t zero = add_size(plan, 0);
          plan.buffers[0] = open::Buffer(zero, plan.buffers[0].first(), plan.buffers[0].last());
        }},
-      {"this runtime reads 3 to 8", [](Plan& plan) { plan.version = 9; }},
+      {"this runtime reads 3 to 9", [](Plan& plan) { plan.version = 10; }},
       {"damaged", [](Plan& plan) { plan.device = 99; }},
       {"a window of 3 does not fit", [](Plan& plan) { require(plan, 0, -1); }},
       {"damaged", [](Plan& plan) { require(plan, 1, -1); }},
