@@ -30,6 +30,15 @@ Tensor tensor_of(const std::vector<int64_t>& numbers, bool is_scalar = false) {
   return tensor;
 }
 
+/// Checks whether the attributes that say how a sequence is cut or joined are integers; others are left for
+/// the framework to refuse.
+bool has_legal_attributes(const Node& node) {
+  return std::ranges::all_of(std::array{"axis", "keepdims", "new_axis"}, [&](const char* name) {
+    const AttributeValue* value = node.attributes.find(name);
+    return value == nullptr || std::holds_alternative<int64_t>(*value);
+  });
+}
+
 class SequenceResolver {
  public:
   explicit SequenceResolver(Graph& graph) : graph_(graph) {}
@@ -41,7 +50,7 @@ class SequenceResolver {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (Node& node : nodes) {
-      if (node.domain.empty()) {
+      if (node.domain.empty() && has_legal_attributes(node)) {
         read_elements(node);
         if (std::optional<Elements> made = elements_of(node)) keep(node.outputs[0], std::move(*made));
       }
