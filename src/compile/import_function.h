@@ -36,8 +36,9 @@ Status read_graph(FunctionImport& import);
 Status bind_sizes(FunctionImport& import);
 /// Gives every value a type, and makes constants of values that depend on no input.
 Status type_values(FunctionImport& import);
-/// Lets reshapes read constants where they can.
+/// Replaces sequences whose elements are known.
 Status resolve_all_sequences(FunctionImport& import);
+/// Lets reshapes read constants where they can.
 Status simplify_model(FunctionImport& import);
 /// Removes nodes that no output needs.
 Status remove_unneeded(FunctionImport& import);

@@ -423,7 +423,9 @@ Expr build_sample(KernelBuilder& b, const Node& node, const Exprs& index) {
   const Sample sample = sample_of(b, node, index);
   const Image image = b.operand(node.inputs[0]).at;
   const Halide::Type type = b.type(node.inputs[0]);
-  if (b.mapping() != Mapping::loops) return sum_of_taps(image, type, sample, sample.taps_of(sample.point));
+  const bool has_one_channel = b.sizes(node.inputs[0])[1] == Dim(1);
+  if (b.mapping() != Mapping::loops || has_one_channel)
+    return sum_of_taps(image, type, sample, sample.taps_of(sample.point));
   TapTable table = tabulate_taps(sample, [](Exprs index) { return index; });
   const size_t last = table.point.size() - 1;
   table.func.compute_root().vectorize(table.point[last], b.lanes(), Halide::TailStrategy::GuardWithIf);

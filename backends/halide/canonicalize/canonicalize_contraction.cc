@@ -7,7 +7,6 @@
 #include <set>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
-#include "backends/halide/canonicalize/quantized_constants.h"
 #include "backends/halide/core/half_floats.h"
 #include "base/einsum_equation.h"
 #include "graph/shape_rules.h"
@@ -165,15 +164,12 @@ EinsumLabels joined(EinsumLabels first, const EinsumLabels& second, const Einsum
   return first;
 }
 
-/// Moves axes with these labels into another order; of constants at once, as axes that are joined then may be
+/// Moves axes with these labels into another order; of constants now, as axes that are joined then may be
 /// apart in memory.
 ValueId order_axes(Rewriter& r, ValueId value, const EinsumLabels& from, const EinsumLabels& to) {
   std::vector<int64_t> permutation;
   for (int label : to) permutation.push_back(std::ranges::find(from, label) - from.begin());
-  const Tensor* constant = r.constant(value);
-  if (constant != nullptr && !std::ranges::is_sorted(permutation))
-    return r.add_constant(permuted(*constant, permutation));
-  return r.transpose(value, permutation);
+  return r.transpose_constant(value, permutation);
 }
 
 /// Makes one axis each of the axes before and after a split: [batch..., x..., y...] -> [batch..., x, y].

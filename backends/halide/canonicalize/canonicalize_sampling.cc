@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
-#include "backends/halide/canonicalize/quantized_constants.h"
 
 namespace intarsia::halide {
 namespace {
@@ -46,13 +45,9 @@ Status require_sizes(const Rewriter& r, ValueId value, const SymbolicShape& want
 /// Returns the weights [M, C/group, taps...] of a DeformConv as those of one tap, whose channels are those of
 /// all taps.
 ValueId weights_of_taps(Rewriter& r) {
-  const ValueId weights = r.in(1);
-  const Shape from = r.shape(weights);
-  const Tensor* constant = r.constant(weights);
-  const std::vector<int64_t> channels_last{0, 2, 3, 1};
-  const ValueId turned =
-      constant ? r.add_constant(permuted(*constant, channels_last)) : r.transpose(weights, channels_last);
-  return r.reshape(turned, to_symbolic({from[0], from[1] * from[2] * from[3], 1, 1}));
+  const Shape from = r.shape(r.in(1));
+  return r.reshape(r.transpose_constant(r.in(1), {0, 2, 3, 1}),
+                   to_symbolic({from[0], from[1] * from[2] * from[3], 1, 1}));
 }
 
 /// Multiplies what the taps read by the weights (Dai and others, "Deformable Convolutional Networks", 2017):

@@ -100,27 +100,6 @@ Tensor dequantize_blocks(const Tensor& integers, const Tensor& scale, const Tens
   return numbers;
 }
 
-Tensor permuted(const Tensor& tensor, const std::vector<int64_t>& perm) {
-  const Shape& from = tensor.shape();
-  const Shape dense = row_major_strides(from);
-  Shape shape, strides;
-  for (int64_t axis : perm) {
-    shape.push_back(from[static_cast<size_t>(axis)]);
-    strides.push_back(dense[static_cast<size_t>(axis)]);
-  }
-  Tensor made(tensor.dtype(), shape);
-  const auto bytes = static_cast<size_t>(dtype_bits(tensor.dtype()) / 8);
-  const auto* read = static_cast<const uint8_t*>(tensor.data());
-  auto* write = static_cast<uint8_t*>(made.data());
-  for (int64_t i = 0; i < element_count(shape); ++i, write += bytes) {
-    int64_t rest = i, at = 0;
-    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
-      at += rest % shape[axis] * strides[axis];
-    std::memcpy(write, read + static_cast<size_t>(at) * bytes, bytes);
-  }
-  return made;
-}
-
 std::vector<int64_t> sums_along(const Tensor& integers, size_t axis) {
   const Shape& shape = integers.shape();
   const auto size = static_cast<size_t>(shape[axis]);

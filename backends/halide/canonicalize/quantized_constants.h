@@ -22,9 +22,6 @@ Tensor dequantize_blocks(const Tensor& integers, const Tensor& scale, const Tens
 /// Returns integers of 4 or 8 bits, one in a byte. Signed ones have as much added that the least is 0.
 Tensor as_bytes(const Tensor& integers);
 
-/// Returns elements of whole bytes with their axes in another order.
-Tensor permuted(const Tensor& tensor, const std::vector<int64_t>& perm);
-
 /// Returns the sum of the integers of i8 at each index of an axis.
 std::vector<int64_t> sums_along(const Tensor& integers, size_t axis);
 

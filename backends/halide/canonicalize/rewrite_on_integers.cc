@@ -11,6 +11,7 @@
 #include "backends/halide/canonicalize/integer_product.h"
 #include "backends/halide/canonicalize/quantized_constants.h"
 #include "backends/halide/core/half_floats.h"
+#include "backends/halide/core/permute_tensor.h"
 
 namespace intarsia::halide {
 namespace {

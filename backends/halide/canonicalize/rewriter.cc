@@ -8,6 +8,7 @@
 #include "backends/halide/canonicalize/told_sizes.h"
 #include "backends/halide/core/core_ops.h"
 #include "backends/halide/core/half_floats.h"
+#include "backends/halide/core/permute_tensor.h"
 #include "graph/element_rules.h"
 #include "graph/shape_rules.h"
 
@@ -202,6 +203,12 @@ ValueId Rewriter::transpose(ValueId value, std::vector<int64_t> perm) {
   SymbolicShape to;
   for (int64_t axis : perm) to.push_back(from[static_cast<size_t>(axis)]);
   return emit(CoreOp::transpose, {value}, dtype(value), std::move(to), TransposeAttributes{std::move(perm)});
+}
+
+ValueId Rewriter::transpose_constant(ValueId value, const std::vector<int64_t>& perm) {
+  const Tensor* tensor = constant(value);
+  if (tensor == nullptr || std::ranges::is_sorted(perm)) return transpose(value, perm);
+  return add_constant(permuted(*tensor, perm));
 }
 
 ValueId Rewriter::add_constant(Tensor tensor) {

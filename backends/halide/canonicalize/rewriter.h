@@ -103,6 +103,8 @@ class Rewriter {
   ValueId emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes = {});
   ValueId reshape(ValueId value, const SymbolicShape& sizes);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);
+  /// Transposes a constant now, so that its elements are in that order in memory; else as transpose().
+  ValueId transpose_constant(ValueId value, const std::vector<int64_t>& perm);
   /// Returns a value as another dtype; itself if it has that one.
   ValueId converted(ValueId value, DType dtype);
   ValueId add_constant(Tensor tensor);

@@ -1,17 +1,11 @@
 #include "backends/halide/memory/pack_weights.h"
 
 #include "backends/halide/core/half_floats.h"
+#include "backends/halide/core/permute_tensor.h"
 #include "backends/halide/schedule/winograd.h"
 
 namespace intarsia::halide {
 namespace {
-
-/// Returns the distance of an element, counted in row-major order, from the first, given the strides.
-int64_t distance_of(int64_t element, std::span<const int64_t> shape, std::span<const int64_t> strides) {
-  int64_t distance = 0;
-  for (size_t i = shape.size(); i-- > 0; element /= shape[i]) distance += element % shape[i] * strides[i];
-  return distance;
-}
 
 /// Returns an element in the dtype of packed weights: the same, or an f32 rounded to 16 bits.
 template <typename To, typename From>
