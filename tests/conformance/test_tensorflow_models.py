@@ -26,8 +26,6 @@ from cli_models import call, call_json
 
 CLASSIFIERS = ("mobilenetv2", "resnet50", "efficientnetb0", "densenet121", "inceptionv3")
 RECURRENT = ("keras_lstm", "keras_lstm_steps", "keras_gru", "keras_gru_steps", "keras_bidirectional")
-# Their many kernels take long to tune, and are of the kinds that the others have.
-LARGE = ("densenet121", "inceptionv3")
 NATIVE = (*CLASSIFIERS, *RECURRENT, "two_signatures", "frozen")
 # Model -> operators that only TensorFlow has.
 FOREIGN = {
@@ -75,7 +73,7 @@ def backends_of(nodes_or_regions):
 
 @pytest.mark.parametrize("name, signature", ALL, ids=lambda one: one)
 def test_model(name, signature, tmp_path):
-    program, report = compile_model(name, signature, tmp_path, *(("--tune", "off") if name in LARGE else ()))
+    program, report = compile_model(name, signature, tmp_path)
     inputs = stored(name, "inputs", signature)
     assert {port["name"] for port in report["inputs"]} == set(inputs)
     assert_same(run_program(program, inputs, tmp_path), stored(name, "expected", signature), RTOL)
