@@ -3,12 +3,9 @@
 // are, as their products are summed in f32. Biases become an Add, which fuses back.
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
 
 #include "backends/halide/canonicalize/canonicalize_rules.h"
 #include "backends/halide/core/half_floats.h"
-#include "base/einsum_equation.h"
 #include "graph/shape_rules.h"
 
 namespace intarsia::halide {
@@ -133,112 +130,11 @@ Status gemm(Rewriter& r) {
   return {};
 }
 
-/// Product of two tensors as Einsum writes it. Axes are in both inputs and the result (batch), in one input
-/// and the result (rows, columns), or in both inputs only (inner).
-struct EinsumProduct {
-  EinsumLabels batch, rows, inner, columns;
-};
-
-bool has_label(const EinsumLabels& labels, int label) {
-  return std::ranges::find(labels, label) != labels.end();
-}
-
-Result<EinsumProduct> split_labels(const EinsumLabels& a, const EinsumLabels& b, const EinsumLabels& result) {
-  EinsumProduct product;
-  for (int label : result) {
-    const bool in_a = has_label(a, label), in_b = has_label(b, label);
-    (in_a && in_b ? product.batch : in_a ? product.rows : product.columns).push_back(label);
-  }
-  for (int label : a)
-    if (!has_label(result, label)) product.inner.push_back(label);
-  for (int label : b)
-    if (!has_label(result, label) && !has_label(a, label)) return fail("Einsum with a sum of one input");
-  for (int label : product.inner)
-    if (!has_label(b, label)) return fail("Einsum with a sum of one input");
-  return product;
-}
-
-EinsumLabels joined(EinsumLabels first, const EinsumLabels& second, const EinsumLabels& third) {
-  first.insert(first.end(), second.begin(), second.end());
-  first.insert(first.end(), third.begin(), third.end());
-  return first;
-}
-
-/// Moves axes with these labels into another order; of constants now, as axes that are joined then may be
-/// apart in memory.
-ValueId order_axes(Rewriter& r, ValueId value, const EinsumLabels& from, const EinsumLabels& to) {
-  std::vector<int64_t> permutation;
-  for (int label : to) permutation.push_back(std::ranges::find(from, label) - from.begin());
-  return r.transpose_constant(value, permutation);
-}
-
-/// Makes one axis each of the axes before and after a split: [batch..., x..., y...] -> [batch..., x, y].
-ValueId join_axes(Rewriter& r, ValueId value, size_t batch, size_t split) {
-  const SymbolicShape sizes = r.sizes(value);
-  SymbolicShape to(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(batch));
-  to.push_back(product_of_dims(sizes, batch, split));
-  to.push_back(product_of_dims(sizes, split, sizes.size()));
-  return r.reshape(value, to);
-}
-
-/// Fails unless each label has one size, and occurs once in each term.
-Status check_labels(Rewriter& r, const EinsumEquation& equation) {
-  std::map<int, Dim> sizes;
-  for (size_t i = 0; i < equation.terms.size(); ++i) {
-    std::set<int> seen;
-    for (size_t axis = 0; axis < equation.terms[i].size(); ++axis) {
-      const int label = equation.terms[i][axis];
-      const Dim& size = r.sizes(r.stored_in(i))[axis];
-      if (!seen.insert(label).second) return fail("Einsum of a diagonal");
-      if (!provably_equal(sizes.try_emplace(label, size).first->second, size))
-        return fail("Einsum of axes of sizes {} and {}", sizes.at(label).print(), size.print());
-    }
-  }
-  return {};
-}
-
-/// Rewrites an Einsum of one input that moves its axes, or of two that is a product of matrices.
-///   abc,cde->abde: [a,b,c] as [a*b,c], [c,d,e] as [c,d*e], their product [a*b,d*e] as [a,b,d,e]
-Status einsum(Rewriter& r) {
-  TRY(require_floats(r));
-  std::vector<size_t> ranks;
-  for (size_t i = 0; i < r.node().inputs.size(); ++i)
-    ranks.push_back(static_cast<size_t>(r.rank(r.stored_in(i))));
-  EinsumEquation equation = TRY(parse_einsum(r.attributes().get_string("equation", ""), ranks));
-  TRY(check_labels(r, equation));
-  if (ranks.size() == 1 && ranks[0] == equation.result.size()) {
-    r.set_output(0, order_axes(r, r.stored_in(0), equation.terms[0], equation.result));
-    return {};
-  }
-  if (ranks.size() != 2) return fail("Einsum of {} inputs, or with a sum of one", ranks.size());
-  ValueId a = r.stored_in(0), b = r.stored_in(1);
-  EinsumLabels of_a = equation.terms[0], of_b = equation.terms[1];
-  const auto is_of_b_alone = [&](int label) { return has_label(of_b, label) && !has_label(of_a, label); };
-  if (std::ranges::any_of(equation.result, is_of_b_alone) && !has_label(of_b, equation.result.back())) {
-    std::swap(a, b);  // what comes last in the result are its columns
-    std::swap(of_a, of_b);
-  }
-  const EinsumProduct labels = TRY(split_labels(of_a, of_b, equation.result));
-  const size_t batch = labels.batch.size();
-  a = order_axes(r, a, of_a, joined(labels.batch, labels.rows, labels.inner));
-  b = order_axes(r, b, of_b, joined(labels.batch, labels.inner, labels.columns));
-  const EinsumLabels made = joined(labels.batch, labels.rows, labels.columns);
-  SymbolicShape sizes;
-  for (int label : made)
-    sizes.push_back(r.out_sizes()[static_cast<size_t>(std::ranges::find(equation.result, label) -
-                                                      equation.result.begin())]);
-  const ValueId out = product(r, join_axes(r, a, batch, batch + labels.rows.size()),
-                              join_axes(r, b, batch, batch + labels.inner.size()));
-  r.set_output(0, order_axes(r, r.reshape(out, sizes), made, equation.result));
-  return {};
-}
-
 constexpr std::array contraction_rule_list = std::to_array<RuleEntry>({
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
     {"MatMul", matmul},
     {"Gemm", gemm},
-    {"Einsum", einsum},
 });
 
 }  // namespace

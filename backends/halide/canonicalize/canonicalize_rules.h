@@ -12,6 +12,7 @@ std::span<const RuleEntry> movement_rules();
 std::span<const RuleEntry> indexing_rules();
 std::span<const RuleEntry> window_rules();
 std::span<const RuleEntry> contraction_rules();
+std::span<const RuleEntry> einsum_rules();
 std::span<const RuleEntry> reduction_rules();
 std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
