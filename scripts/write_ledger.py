@@ -35,7 +35,7 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
 - An operator that our compiler makes of others ([how](decisions/0057-operators-made-of-others.md)) counts as one with a kernel.
 - `If`, `Loop` and `Scan` run in those of our backends that take their bodies ([how](decisions/0059-branches-and-loops.md)).
 - **where known**: a sequence whose elements and positions are known at compile time becomes its elements, which any backend takes
-  ([how](decisions/0064-sequences-that-are-known.md)); one that depends on data runs in ONNX Runtime, with all that lies between.
+  ([how](decisions/0063-sequences-that-are-known.md)); one that depends on data runs in ONNX Runtime, with all that lies between.
 - Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel. Those that ONNX
   Runtime's quantizers write (`QLinearAdd`, `QGemm`, ...) run in all backends, `MatMulNBits` in all but OpenVINO ([precision](precision.md#quantized-models));
   so do those that its optimizers and exporters write: `Attention`, `MultiHeadAttention`, `GroupQueryAttention`, `RotaryEmbedding`, `EmbedLayerNormalization`,
