@@ -84,7 +84,7 @@ def measure_model(name: str, threads: int, seconds: float) -> dict:
     shapes = [f"--shape={name}={'x'.join(map(str, value.shape))}" for name, value in inputs.items()]
     ours, ours_f32 = (bind_ours(one, OUT / f"{one.stem}.so", threads, *shapes) for one in (model, real))
     theirs = open_onnxruntime(model, threads)
-    request = open_openvino(model, threads, inputs)
+    request = open_openvino(model, threads, inputs)  # in bf16 it refuses some of these models
     runs = {
         "ours": lambda: ours.run(inputs),
         "ours f32": lambda: ours_f32.run(inputs),

@@ -50,7 +50,7 @@ class Runner {
              std::vector<NamedTensor>& arguments, bool fill) {
     for (uint32_t id : values) {
       const fbs::ValueT& value = *function.values[id];
-      if (value.dtype == 0) return fail("'{}' is no tensor", value.name);
+      if (value.dtype == 0) return fail("'{}' is not a tensor", value.name);
       std::vector<int64_t> dims = value.dims;
       std::ranges::replace_if(dims, [](int64_t size) { return size < 0; }, 1);
       const Tensor& tensor = memory_.emplace_back(static_cast<DType>(value.dtype), dims);

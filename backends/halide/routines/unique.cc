@@ -64,9 +64,8 @@ class Groups {
   int32_t* order() const { return groups_.get() + 3 * size_; }
 
  private:
-  static constexpr int64_t least_in_group =
-                               4,  // elements in a group, at least: with more groups, sorting is faster
-      most_steps = 4;              // steps in the table for an element on average
+  static constexpr int64_t least_in_group = 4;  // mean elements of a group; below, sorting is faster
+  static constexpr int64_t most_steps = 4;      // mean steps in the table for an element
   static constexpr int key_bits = 8 * static_cast<int>(sizeof(Key));
 
   size_t slot_count() const { return std::bit_ceil(2 * static_cast<size_t>(size_ / least_in_group) + 2); }
