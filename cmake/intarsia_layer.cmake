@@ -2,10 +2,7 @@
 # the option that optimizes target and header: GCC 12 crashes where the header has another level than the source.
 function(precompile_headers target)
   set(level ${ARGN})
-  set(precompiled intarsia_precompiled)
-  if(level)
-    set(precompiled intarsia_precompiled_to_run)
-  endif()
+  set(precompiled intarsia_precompiled${level})
   if(NOT TARGET ${precompiled})
     file(WRITE ${CMAKE_BINARY_DIR}/${precompiled}.cc "")
     add_library(${precompiled} OBJECT ${CMAKE_BINARY_DIR}/${precompiled}.cc)

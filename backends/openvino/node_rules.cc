@@ -53,6 +53,14 @@ bool has_quantization(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "QuantizeLinear"; });
 }
 
+/// Checks whether a node computes a constant. OpenVINO does so when it loads the model, which then may lack
+/// inputs.
+bool reads_only_constants(const Graph& graph, const Node& node) {
+  return std::ranges::all_of(node.inputs, [&](ValueId value) {
+    return value == no_value || graph.value(value).constant.has_value();
+  });
+}
+
 /// Checks whether elements of the type pass unchanged from an input to an output.
 bool is_moved_exactly(DType dtype) {
   return is_computed(dtype) || dtype == DType::i32 || is_quantized(dtype);
@@ -137,6 +145,8 @@ Support computes_exactly(const Graph& graph, const Node& node) {
   if (const Support form = check_form(graph, node); !form.yes) return form;
   if (node.op == "Cast" && has_output(node, 0) && graph.value(node.outputs[0]).type.dtype == DType::boolean)
     return Support::refused("OpenVINO casts NaN to false");
+  if (reads_only_constants(graph, node) && !quantizes(node))
+    return Support::refused(fmt::format("{} of constants depends on no input", node.op));
   if (is_among(extreme_operators, node) && has_quantization(graph))
     return Support::refused(
         fmt::format("OpenVINO computes {} in integers where its result is quantized", node.op));

@@ -146,7 +146,7 @@ TEST(ThreadPool, OneForACoreSet) {
 /// Checks a child of fork(), which has none of its parent's workers: its runs get new ones, and nothing hangs
 /// at its end.
 TEST(ThreadPool, WorksInAForkedChild) {
-#ifdef __SANITIZE_THREAD__
+#ifdef THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer has no threads in a forked child";
 #endif
   const CoreSet cores = CoreSet::of_this_thread();

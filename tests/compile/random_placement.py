@@ -20,7 +20,7 @@ from rounds import ROUNDS
 
 import intarsia
 
-GRAPHS = 40 * ROUNDS
+GRAPHS = 24 * ROUNDS
 NODES = (4, 24)
 CORES = sorted(os.sched_getaffinity(0))
 DEVICES = [f"c=cpu:{CORES[0]}", f"d=cpu:{CORES[-1]}", "a=sim:0", "b=sim:1?direct=1"]

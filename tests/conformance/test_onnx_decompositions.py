@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from onnx_cases import load_cases, run_ours, with_constants
-from rounds import ROUNDS
+from rounds import one_in
 
 import intarsia
 
@@ -68,7 +68,7 @@ def cases_of(op):
         for case in load_cases()
         if case.kind == "node" and "_expanded" not in case.name and operator_of(case) == op
     ]
-    return own[:: 3 if ROUNDS == 1 and len(own) > 12 else 1]
+    return one_in(3 if len(own) > 12 else 1, own)
 
 
 CASES = [case for op in sorted(OPERATORS) for case in cases_of(op)]

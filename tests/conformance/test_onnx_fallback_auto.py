@@ -8,11 +8,11 @@ src/import/ import_onnx.cc onnx_*.cc
 import pytest
 from conformance_checks import Verdicts
 from onnx_cases import load_cases, read_exceptions, run_onnxruntime, run_ours
-from rounds import ROUNDS
+from rounds import one_in
 
 LIST = "unsupported_fallback_auto.txt"
 verdicts = Verdicts(read_exceptions(LIST), LIST)
-CASES = load_cases()[:: 3 if ROUNDS == 1 else 1]
+CASES = one_in(3, load_cases())
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The node cases of the onnx package with the sizes of all inputs open: equal sizes are one open size. Every fifth one;
+"""The node cases of the onnx package with the sizes of all inputs open: equal sizes are one open size. Every eighth one;
 with more rounds all. What models have as constants (weights of recurrences, axes of sums) is constant.
 
 Covers: backends/halide/canonicalize/ canonicalize.cc rewriter.cc
@@ -11,12 +11,12 @@ from collections import Counter
 import onnx
 import pytest
 from onnx_cases import compare, draws_randomly, load_cases, read_exceptions, with_constants
-from rounds import ROUNDS
+from rounds import one_in
 
 import intarsia
 
 EXCEPTIONS = read_exceptions("unsupported_fallback_none.txt")
-FEWEST_NATIVE = 105
+FEWEST_NATIVE = 65
 where = Counter()
 
 
@@ -49,9 +49,7 @@ def with_open_sizes(model):
     return model, shapes
 
 
-CASES = [case for case in load_cases() if case.kind == "node" and case.name not in EXCEPTIONS][
-    :: 5 if ROUNDS == 1 else 1
-]
+CASES = one_in(8, [case for case in load_cases() if case.kind == "node" and case.name not in EXCEPTIONS])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -19,7 +19,7 @@ from tensorflow_tools import MODELS, command_options, model_path
 from cli_models import INTARSIA, call
 from rounds import ROUNDS
 
-PLACES = 20 * ROUNDS
+PLACES = 10 * ROUNDS
 SECONDS = 60  # far more than any of these compiles takes
 
 

@@ -23,8 +23,10 @@ from tensorflow_tools import (
 )
 
 from cli_models import call, call_json
+from rounds import ROUNDS
 
 CLASSIFIERS = ("mobilenetv2", "resnet50", "efficientnetb0", "densenet121", "inceptionv3")
+LARGE = ("densenet121", "inceptionv3") if ROUNDS == 1 else ()  # left to longer runs
 RECURRENT = ("keras_lstm", "keras_lstm_steps", "keras_gru", "keras_gru_steps", "keras_bidirectional")
 NATIVE = (*CLASSIFIERS, *RECURRENT, "two_signatures", "frozen", "unique_shapes")
 # Model -> operators that only TensorFlow has.
@@ -43,6 +45,7 @@ FOREIGN = {
 ALL = [
     (name, signature)
     for name in (*NATIVE, *FOREIGN)
+    if name not in LARGE
     for signature in (signatures(name) if (MODELS / f"{name}.inputs.npz").exists() else ["none"])
 ]
 RTOL = 1e-4
@@ -84,7 +87,7 @@ def test_model(name, signature, tmp_path):
     assert ("tensorflow" in backends_of(report["regions"])) == (name in FOREIGN)
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", [name for name in NATIVE if name not in LARGE])
 def test_native_without_a_framework(name, tmp_path):
     signature = signatures(name)[0]
     program, report = compile_model(name, signature, tmp_path, "--fallback", "none")

@@ -184,7 +184,7 @@ TEST(Overlap, ADeviceCopiesWhileItComputes) {
 
 /// Checks a child of fork(), which has no thread of its parent's queues: its runs start new ones.
 TEST(Overlap, InAForkedChild) {
-#ifdef __SANITIZE_THREAD__
+#ifdef THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer has no threads in a forked child";
 #endif
   const TestFolder folder;
