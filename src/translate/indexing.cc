@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/own_domain.h"
 #include "tensorflow/dtypes.h"
 #include "translate/rules.h"
 
@@ -84,7 +83,7 @@ Status matrix_band_part(Translation& t) {
 /// Returns the positions of nonzero elements, as rows.
 Status where(Translation& t) {
   if (t.type(0).shape && t.type(0).shape->empty()) return fail("of a scalar");
-  t.give(0, t.make_of_domain(own_domain, "NonZeroRows", 1, {t.input(0)}, {}));
+  t.give(0, t.make_own("NonZeroRows", {t.input(0)}, 1)[0]);
   return {};
 }
 
@@ -96,8 +95,7 @@ Status unique(Translation& t) {
   t.give(0, made[0]);
   t.give(1, type == DType::i64 ? made[2] : t.cast(made[2], type));
   if (t.node().outputs.size() > 2)
-    t.give(2,
-           type == DType::i64 ? made[3] : t.make_of_domain(own_domain, "UniqueCounts", 1, {t.input(0)}, {}));
+    t.give(2, type == DType::i64 ? made[3] : t.make_own("UniqueCounts", {t.input(0)}, 1)[0]);
   return {};
 }
 

@@ -467,6 +467,30 @@ DATA_DEPENDENT = [
         score_threshold=np.float32(0.1),
         pad_to_max_output_size=True,
     ),
+    op(
+        "NonMaxSuppressionV4.counted",
+        {"boxes": uniform(0, 1, 12, 4), "scores": uniform(0, 1, 12)},
+        max_output_size=np.int32(5),
+        iou_threshold=np.float32(0.5),
+        score_threshold=np.float32(0.1),
+    ),
+    *(
+        op(
+            f"NonMaxSuppressionV5{name}",
+            {"boxes": uniform(0, 1, 40, 4), "scores": uniform(-0.2, 1, 40)},
+            max_output_size=np.int32(30),
+            iou_threshold=np.float32(0.4),
+            score_threshold=np.float32(score),
+            soft_nms_sigma=np.float32(sigma),
+            pad_to_max_output_size=padded,
+        )
+        for name, score, sigma, padded in (
+            ("", 0.1, 0.5, False),
+            (".padded", 0.3, 0.1, True),
+            (".hard", 0.1, 0, True),
+            (".negative_scores", -1, 0.5, False),
+        )
+    ),
     case(
         "DynamicPartition",
         {"x": normal(6, 2), "p": ints(0, 1, 1, 0, 2, 1)},

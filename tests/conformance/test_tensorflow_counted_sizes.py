@@ -131,6 +131,34 @@ def test_non_max_suppression(backend, most, overlap, score, tmp_path):
     expect_equal(tmp_path, function, signature, runs, [backend])
 
 
+@BACKENDS
+@pytest.mark.parametrize("is_padded", (False, True), ids=("counted", "padded"))
+@pytest.mark.parametrize(
+    "most, overlap, score, sigma", ((7, 0.5, 0.1, 0), (40, 0.7, 0.2, 0.5), (300, 1, 0.001, 0.05), (1, 0, 0, 2))
+)
+def test_soft_suppression(backend, is_padded, most, overlap, score, sigma, tmp_path):
+    """Scores between others, which move candidates back, ties, NaN and infinite scores, none that is left."""
+
+    def function(boxes, scores):
+        common = {"boxes": boxes, "scores": scores, "pad_to_max_output_size": is_padded}
+        limits = {"iou_threshold": np.float32(overlap), "score_threshold": np.float32(score)}
+        soft = tf.raw_ops.NonMaxSuppressionV5(
+            **common, **limits, max_output_size=most, soft_nms_sigma=np.float32(sigma)
+        )
+        hard = tf.raw_ops.NonMaxSuppressionV4(**common, **limits, max_output_size=most)
+        names = ("places", "scores", "count", "hard", "hard_count")
+        return tuple(
+            tf.identity(value, f"{name}_out") for name, value in zip(names, [*soft, *hard], strict=True)
+        )
+
+    signature = {"boxes": ([None, 4], tf.float32), "scores": ([None], tf.float32)}
+    runs = [boxes(count) for count in (12, 1, 300)]
+    runs[0]["scores"][3:6] = [np.nan, np.inf, -np.inf]
+    runs[2]["scores"] = random.standard_normal(300).astype("float32")
+    runs.append({**runs[2], "scores": np.full(300, -2, "float32")})
+    expect_equal(tmp_path, function, signature, runs, [backend])
+
+
 def test_refused_limits_stay_in_tensorflow(tmp_path):
     """TensorFlow says what is wrong with an overlap of 2, and where."""
 

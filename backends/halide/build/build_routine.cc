@@ -158,9 +158,9 @@ BuiltKernel build_non_max_suppression(KernelBuilder& b) {
   for (ValueId input : b.anchor().inputs) arguments.emplace_back(b.buffer(input));
   arguments.emplace_back(int{attributes.has_score});
   arguments.emplace_back(int{attributes.centered});
-  return call_once(
-      b, attributes.only_places ? "intarsia_non_max_suppression_places" : "intarsia_non_max_suppression",
-      arguments);
+  arguments.emplace_back(Expr(attributes.sigma));
+  arguments.emplace_back(static_cast<int>(attributes.parts));
+  return call_once(b, "intarsia_non_max_suppression", arguments);
 }
 
 /// Draws all numbers at once, as each depends on those before it.

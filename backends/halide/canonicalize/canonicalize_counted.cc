@@ -102,14 +102,19 @@ Result<ValueId> number_in(Rewriter& r, size_t i, DType dtype, double otherwise) 
   return r.reshape(number, {1});
 }
 
-Status suppress_boxes(Rewriter& r, bool only_places) {
+/// Inputs and attributes of a NonMaxSuppression, and the most boxes of a class that it leaves.
+struct Suppression {
+  std::vector<ValueId> inputs;
+  CountedAttributes attributes;
+  Dim of_class;
+};
+
+Result<Suppression> read_suppression(Rewriter& r) {
   const ValueId boxes = r.stored_in(0), scores = r.stored_in(1);
   const SymbolicShape of_boxes = r.sizes(boxes), of_scores = r.sizes(scores);
   if (r.dtype(boxes) != DType::f32 || r.dtype(scores) != DType::f32 || of_boxes.size() != 3 ||
       of_scores.size() != 3 || of_boxes[2] != 4)
     return fail("{} of {} and {}", r.node().op, print_shape(of_boxes), print_shape(of_scores));
-  if (only_places && (of_scores[0] != 1 || of_scores[1] != 1))
-    return fail("{} of {} images and {} classes", r.node().op, of_scores[0].print(), of_scores[1].print());
   for (const Dim& more : {of_boxes[0] - of_scores[0], of_boxes[1] - of_scores[2]})
     for (const Dim& nonnegative : {more, 0 - more})
       TRY(r.require(nonnegative,
@@ -119,17 +124,59 @@ Status suppress_boxes(Rewriter& r, bool only_places) {
   CountedAttributes attributes;
   attributes.has_score = r.has_input(4);
   attributes.centered = r.attributes().get_int("center_point_box", 0) != 0;
+  attributes.sigma = r.attributes().get_float("sigma", 0);
   Dim of_class = of_boxes[1];
   if (const Tensor* known = r.constant(most))
     of_class = smaller_of(of_class, std::max<int64_t>(known->as<int64_t>()[0], 0));
-  attributes.only_places = only_places;
-  return set_counted(r, 0, CoreOp::non_max_suppression, {boxes, scores, most, overlap, score},
-                     only_places ? SymbolicShape{1} : SymbolicShape{1, 3}, 0,
-                     of_scores[0] * of_scores[1] * of_class, attributes);
+  return Suppression{{boxes, scores, most, overlap, score}, std::move(attributes), of_class};
 }
 
-Status non_max_suppression(Rewriter& r) { return suppress_boxes(r, false); }
-Status non_max_suppression_places(Rewriter& r) { return suppress_boxes(r, true); }
+Status non_max_suppression(Rewriter& r) {
+  const Suppression rule = TRY(read_suppression(r));
+  const SymbolicShape& of_scores = r.sizes(rule.inputs[1]);
+  return set_counted(r, 0, CoreOp::non_max_suppression, rule.inputs, {1, 3}, 0,
+                     of_scores[0] * of_scores[1] * rule.of_class, rule.attributes);
+}
+
+/// Emits a suppression whose output has a known size.
+ValueId suppress_to(Rewriter& r, const Suppression& rule, BoxParts parts, int64_t size) {
+  CountedAttributes attributes = rule.attributes;
+  attributes.is_counted = false;
+  attributes.parts = parts;
+  return r.emit(CoreOp::non_max_suppression, rule.inputs, DType::i32, SymbolicShape{size}, attributes);
+}
+
+/// Sets the outputs to parts of one tensor, so that boxes are suppressed once.
+Status set_padded(Rewriter& r, const Suppression& rule) {
+  const Tensor* most = r.constant(rule.inputs[2]);
+  if (most == nullptr) return fail("{} padded to a size known only at run time", r.node().op);
+  const int64_t size = most->as<int64_t>()[0];
+  if (size < 1 || size > max_elements / 4) return fail("{} padded to {} boxes", r.node().op, size);
+  const ValueId all = suppress_to(r, rule, BoxParts::padded, 2 * size + 1);
+  const auto part = [&](int64_t first, int64_t count) { return slice(r, all, {first}, {1}, {count}); };
+  r.set_output(0, part(0, size));
+  if (has_output(r.node(), 1))
+    r.set_output(1, r.emit(CoreOp::bit_cast, {part(size, size)}, DType::f32, SymbolicShape{size}));
+  if (has_output(r.node(), 2)) r.set_output(2, r.reshape(part(2 * size, 1), {}));
+  return {};
+}
+
+/// Sets places, scores and number of the boxes of one image and class.
+Status non_max_suppression_places(Rewriter& r) {
+  Suppression rule = TRY(read_suppression(r));
+  const SymbolicShape& of_scores = r.sizes(rule.inputs[1]);
+  if (of_scores[0] != 1 || of_scores[1] != 1)
+    return fail("{} of {} images and {} classes", r.node().op, of_scores[0].print(), of_scores[1].print());
+  if (r.attributes().get_int("padded", 0) != 0) return set_padded(r, rule);
+  constexpr std::array counted{BoxParts::places, BoxParts::scores};
+  for (size_t i = 0; i < counted.size(); ++i) {
+    if (!has_output(r.node(), i)) continue;
+    rule.attributes.parts = counted[i];
+    TRY(set_counted(r, i, CoreOp::non_max_suppression, rule.inputs, {1}, 0, rule.of_class, rule.attributes));
+  }
+  if (has_output(r.node(), 2)) r.set_output(2, r.reshape(suppress_to(r, rule, BoxParts::number, 1), {}));
+  return {};
+}
 
 constexpr std::array counted_rule_list = std::to_array<RuleEntry>({
     {"Compress", compress},

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/halide/abi/counted.h"
 #include "backends/halide/core/core_ops.h"
 
 namespace intarsia::halide {
@@ -202,6 +203,10 @@ struct TreeAttributes {
   bool operator==(const TreeAttributes&) const = default;
 };
 
+/// Returns the name in the text.
+std::string_view name_of(BoxParts parts);
+std::optional<BoxParts> find_box_parts(std::string_view name);
+
 /// Parameters of operators whose output has a size that they count: it is a header and the elements
 /// (abi/counted.h), which a run gives `sizes`, with the count as axis `counted`.
 struct CountedAttributes {
@@ -211,7 +216,8 @@ struct CountedAttributes {
   int64_t wanted = 0;      // of a Unique: 0 values, 1 first places, 2 groups, 3 counts
   bool sorted = false;     // of a Unique
   bool has_score = false, centered = false;  // of a NonMaxSuppression
-  bool only_places = false;                  // of a NonMaxSuppression: i32 places of one image and class
+  BoxParts parts = BoxParts::rows;           // of a NonMaxSuppression
+  float sigma = 0;                           // of a NonMaxSuppression: above 0, overlaps lower scores
   bool as_rows = false;                      // of a NonZero: each place is a row, not a column
   static void fields(auto& a, auto&& field) {
     field("sizes", a.sizes);
@@ -221,7 +227,8 @@ struct CountedAttributes {
     field("sorted", a.sorted, false);
     field("has_score", a.has_score, false);
     field("centered", a.centered, false);
-    field("only_places", a.only_places, false);
+    field("parts", a.parts, BoxParts::rows);
+    field("sigma", a.sigma, 0.0f);
     field("as_rows", a.as_rows, false);
   }
   bool operator==(const CountedAttributes&) const = default;
