@@ -418,6 +418,8 @@ DATA_DEPENDENT = [
     op("UniqueWithCounts", {"x": integers(0, 6, 15)}),
     op("UniqueWithCounts.int64_index", {"x": integers(0, 6, 15)}, out_idx="int64"),
     op("UniqueV2", {"x": integers(0, 2, 8, 2)}, axis=np.int32([0])),
+    op("UniqueV2.flat", {"x": array([1.5, -2, 1.5, 0, -2])}, axis=np.zeros(0, "int64")),
+    op("UniqueWithCountsV2", {"x": integers(0, 2, 2, 8)}, axis=np.int64([-1])),
     case(
         "BooleanMask",
         {"x": normal(6, 4), "m": booleans(6)},

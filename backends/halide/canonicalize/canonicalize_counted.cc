@@ -28,13 +28,17 @@ Status set_counted(Rewriter& r, size_t output, CoreOp op, std::vector<ValueId> i
 
 Dim elements_of(const SymbolicShape& sizes) { return product_of_dims(sizes, 0, sizes.size()); }
 
+/// Returns floats of 16 bits as f32, so that kernels may compare them.
+ValueId comparable(Rewriter& r, ValueId x) {
+  return is_half_float(r.dtype(x)) ? r.converted(x, DType::f32) : x;
+}
+
 Status find_places(Rewriter& r, bool as_rows) {
-  const ValueId x = r.stored_in(0);
-  if (r.rank(x) == 0) return fail("{} of a scalar", r.node().op);
-  if (is_half_float(r.dtype(x))) return fail("{} of {}", r.node().op, dtype_name(r.dtype(x)));
+  const ValueId x = comparable(r, r.stored_in(0));
   const SymbolicShape sizes = r.sizes(x);
   const ValueId is_zero = r.emit(CoreOp::equal, {x, r.add_scalar(0, r.dtype(x))}, DType::boolean, sizes);
-  const ValueId flags = r.emit(CoreOp::logical_not, {is_zero}, DType::boolean, sizes);
+  ValueId flags = r.emit(CoreOp::logical_not, {is_zero}, DType::boolean, sizes);
+  if (sizes.empty()) flags = r.reshape(flags, {1});
   const SymbolicShape places = as_rows ? SymbolicShape{1, r.rank(x)} : SymbolicShape{r.rank(x), 1};
   CountedAttributes attributes;
   attributes.as_rows = as_rows;
@@ -45,51 +49,79 @@ Status find_places(Rewriter& r, bool as_rows) {
 Status non_zero(Rewriter& r) { return find_places(r, false); }
 Status non_zero_rows(Rewriter& r) { return find_places(r, true); }
 
-Status compress(Rewriter& r) {
-  const ValueId x = r.stored_in(0), condition = r.stored_in(1);
-  if (r.dtype(condition) != DType::boolean || r.rank(condition) != 1)
-    return fail("Compress by a condition of {}", print_shape(r.sizes(condition)));
-  SymbolicShape sizes = r.sizes(x);
+/// Tensor as slices along the middle one of three axes, and its sizes: those that it has, or, without the
+/// attribute `axis`, one axis.
+struct Slices {
+  ValueId slices = no_value;
+  SymbolicShape sizes;
   size_t axis = 0;
+
+  const Dim& count() const { return sizes[axis]; }
+};
+
+Result<Slices> read_slices(Rewriter& r) {
+  const ValueId x = r.stored_in(0);
+  Slices result{x, r.sizes(x)};
   if (r.attributes().has("axis"))
-    axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(x))));
+    result.axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(x))));
   else
-    sizes = {elements_of(sizes)};
-  const Dim size = sizes[axis], tests = r.sizes(condition)[0];
-  TRY(r.require(size - tests, fmt::format("a condition of {} for {}", tests.print(), size.print())));
-  const ValueId slices =
-      r.reshape(x, {product_of_dims(sizes, 0, axis), size, product_of_dims(sizes, axis + 1, sizes.size())});
-  return set_counted(r, 0, CoreOp::compress, {slices, condition}, sizes, static_cast<int64_t>(axis), size);
+    result.sizes = {elements_of(result.sizes)};
+  result.slices = r.reshape(x, {product_of_dims(result.sizes, 0, result.axis), result.count(),
+                                product_of_dims(result.sizes, result.axis + 1, result.sizes.size())});
+  return result;
 }
 
-Status unique(Rewriter& r) {
-  const ValueId x = r.stored_in(0);
-  if (r.attributes().has("axis") && r.rank(x) != 1) return fail("Unique along an axis");
-  if (is_half_float(r.dtype(x))) return fail("Unique of {}", dtype_name(r.dtype(x)));
-  const Dim size = elements_of(r.sizes(x));
-  const ValueId flat = r.reshape(x, {size});
-  CountedAttributes attributes;
-  attributes.sorted = r.attributes().get_int("sorted", 1) != 0;
-  constexpr size_t groups = 2;
-  for (size_t i = 0; i < r.node().outputs.size(); ++i) {
+Status compress(Rewriter& r) {
+  const ValueId condition = r.stored_in(1);
+  if (r.dtype(condition) != DType::boolean || r.rank(condition) != 1)
+    return fail("Compress by a condition of {}", print_shape(r.sizes(condition)));
+  const Slices x = TRY(read_slices(r));
+  const Dim tests = r.sizes(condition)[0];
+  TRY(r.require(x.count() - tests,
+                fmt::format("a condition of {} for {}", tests.print(), x.count().print())));
+  return set_counted(r, 0, CoreOp::compress, {x.slices, condition}, x.sizes, static_cast<int64_t>(x.axis),
+                     x.count());
+}
+
+/// Outputs of a Unique, as CountedAttributes::wanted numbers them.
+enum class Distinct { values, places, groups, counts };
+
+/// Sets outputs to what is wanted of distinct slices, which are compared as rows.
+Status set_distinct(Rewriter& r, CountedAttributes attributes, std::span<const Distinct> outputs) {
+  const Slices x = TRY(read_slices(r));
+  const SymbolicShape sizes = r.sizes(x.slices);
+  const Dim elements = sizes[0] * sizes[2];
+  TRY(r.require(elements - 1, fmt::format("{} of slices of {} elements", r.node().op, elements.print())));
+  const ValueId rows = r.reshape(r.transpose(comparable(r, x.slices), {1, 0, 2}), {sizes[1], elements});
+  for (size_t i = 0; i < outputs.size(); ++i) {
     if (!has_output(r.node(), i)) continue;
-    attributes.wanted = static_cast<int64_t>(i);
-    if (i != groups) {
-      TRY(set_counted(r, i, CoreOp::unique, {flat}, {1}, 0, size, attributes));
-      continue;
-    }
-    CountedAttributes fixed = attributes;
-    fixed.is_counted = false;
-    r.set_output(i, r.emit(CoreOp::unique, {flat}, DType::i64, SymbolicShape{size}, fixed));
+    attributes.wanted = static_cast<int64_t>(outputs[i]);
+    attributes.is_counted = outputs[i] != Distinct::groups;
+    const std::vector<ValueId> inputs{rows, x.slices};
+    if (outputs[i] == Distinct::values)
+      TRY(set_counted(r, i, CoreOp::unique, inputs, x.sizes, static_cast<int64_t>(x.axis), x.count(),
+                      attributes));
+    else if (outputs[i] == Distinct::groups)
+      r.set_output(
+          i, r.emit(CoreOp::unique, inputs, r.stored_out_dtype(i), SymbolicShape{x.count()}, attributes));
+    else
+      TRY(set_counted(r, i, CoreOp::unique, inputs, {1}, 0, x.count(), attributes));
   }
   return {};
 }
 
-Status unique_counts(Rewriter& r) {
-  const Dim size = elements_of(r.sizes(r.stored_in(0)));
-  constexpr int64_t counts = 3;  // output of Unique
-  return set_counted(r, 0, CoreOp::unique, {r.reshape(r.stored_in(0), {size})}, {1}, 0, size,
-                     {.wanted = counts, .sorted = false});
+Status unique(Rewriter& r) {
+  constexpr std::array outputs{Distinct::values, Distinct::places, Distinct::groups, Distinct::counts};
+  CountedAttributes attributes;
+  attributes.sorted = r.attributes().get_int("sorted", 1) != 0;
+  return set_distinct(r, std::move(attributes), outputs);
+}
+
+Status unique_in_order(Rewriter& r) {
+  constexpr std::array outputs{Distinct::values, Distinct::groups, Distinct::counts};
+  CountedAttributes attributes;
+  attributes.nan_apart = is_float(r.dtype(r.stored_in(0)));
+  return set_distinct(r, std::move(attributes), outputs);
 }
 
 /// Returns an input of one number, or the number that it is if it is absent.
@@ -185,7 +217,7 @@ constexpr std::array counted_rule_list = std::to_array<RuleEntry>({
     {"NonZero", non_zero},
     {"NonZeroRows", non_zero_rows},
     {"Unique", unique},
-    {"UniqueCounts", unique_counts},
+    {"UniqueInOrder", unique_in_order},
 });
 
 }  // namespace

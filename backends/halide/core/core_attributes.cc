@@ -197,6 +197,7 @@ bool is_selection(CoreOp op) {
 CoreAttributes default_attributes_of_routine(CoreOp op) {
   if (op == CoreOp::top_k) return TopKAttributes{};
   if (op == CoreOp::tree_ensemble) return TreeAttributes{};
+  if (op == CoreOp::max_unpool) return NoAttributes{};
   if (op == CoreOp::random) return RandomAttributes{};
   if (is_selection(op)) return CountedAttributes{};
   return RoiAttributes{};

@@ -119,11 +119,9 @@ std::optional<Update> find_update(std::string_view name);
 struct ScatterAttributes {
   int64_t axis = 0;
   Update update = Update::none;
-  bool from_end = true;  // negative places count from the end; else they are errors
   static void fields(auto& a, auto&& field) {
     field("axis", a.axis, 0);
     field("update", a.update);
-    field("from_end", a.from_end, true);
   }
   bool operator==(const ScatterAttributes&) const = default;
 };
@@ -215,6 +213,7 @@ struct CountedAttributes {
   bool is_counted = true;  // whether it counts: groups of a Unique are as many as its elements
   int64_t wanted = 0;      // of a Unique: 0 values, 1 first places, 2 groups, 3 counts
   bool sorted = false;     // of a Unique
+  bool nan_apart = false;  // of a Unique: a slice with NaN equals no other
   bool has_score = false, centered = false;  // of a NonMaxSuppression
   BoxParts parts = BoxParts::rows;           // of a NonMaxSuppression
   float sigma = 0;                           // of a NonMaxSuppression: above 0, overlaps lower scores
@@ -225,6 +224,7 @@ struct CountedAttributes {
     field("is_counted", a.is_counted, true);
     field("wanted", a.wanted, 0);
     field("sorted", a.sorted, false);
+    field("nan_apart", a.nan_apart, false);
     field("has_score", a.has_score, false);
     field("centered", a.centered, false);
     field("parts", a.parts, BoxParts::rows);
