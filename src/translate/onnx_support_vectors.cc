@@ -1,5 +1,6 @@
 // Support vector machines of ai.onnx.ml, as operators of ONNX.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "translate/labels_and_scores.h"
@@ -148,17 +149,72 @@ Status give_both_scores(Translation& t, ValueId score) {
   return {};
 }
 
-/// Gives the labels of classes that pairs vote for, and the scores of pairs.
+/// Numbers of rows, [rows, 1], and arithmetic with them.
+struct RowNumbers {
+  Translation& t;
+
+  ValueId of(float value) const { return make_floats(t, {value}); }
+  ValueId add(ValueId a, ValueId b) const { return t.make("Add", {a, b}); }
+  ValueId subtract(ValueId a, ValueId b) const { return t.make("Sub", {a, b}); }
+  ValueId multiply(ValueId a, ValueId b) const { return t.make("Mul", {a, b}); }
+  ValueId divide(ValueId a, ValueId b) const { return t.make("Div", {a, b}); }
+};
+
+using Pair = std::array<ValueId, 2>;
+
+/// Does one round of the iteration for probabilities `p` (Wu, Lin and Weng, "Probability estimates for
+/// multi-class classification by pairwise coupling", 2004), where it has not converged.
+Pair refined(const RowNumbers& n, const std::array<Pair, 2>& q, const Pair& p) {
+  constexpr float tolerance = 0.005F / 2;
+  Pair next = p, qp;
+  for (size_t i = 0; i < 2; ++i) qp[i] = n.add(n.multiply(q[i][0], p[0]), n.multiply(q[i][1], p[1]));
+  ValueId pqp = n.add(n.multiply(p[0], qp[0]), n.multiply(p[1], qp[1]));
+  const auto error = [&](size_t i) { return n.t.make("Abs", {n.subtract(qp[i], pqp)}); };
+  const ValueId has_converged = n.t.make("Less", {n.t.make("Max", {error(0), error(1)}), n.of(tolerance)});
+  for (size_t i = 0; i < 2; ++i) {
+    const ValueId change = n.divide(n.subtract(pqp, qp[i]), q[i][i]), scale = n.add(change, n.of(1));
+    const ValueId slope = n.add(n.multiply(change, q[i][i]), n.multiply(qp[i], n.of(2)));
+    pqp = n.divide(n.divide(n.add(pqp, n.multiply(change, slope)), scale), scale);
+    next[i] = n.add(next[i], change);
+    for (size_t j = 0; j < 2; ++j) {
+      qp[j] = n.divide(n.add(qp[j], n.multiply(change, q[i][j])), scale);
+      next[j] = n.divide(next[j], scale);
+    }
+  }
+  for (size_t i = 0; i < 2; ++i) next[i] = n.t.make("Where", {has_converged, p[i], next[i]});
+  return next;
+}
+
+/// Computes probabilities of two classes from the score of their pair, as ONNX Runtime does: its iteration
+/// begins with halves, and ends near those of the pair after two rounds at most.
+Result<ValueId> both_probabilities(Translation& t, ValueId score) {
+  constexpr float least = 1e-7F;
+  constexpr int most_rounds = 2;
+  const std::vector<float> a = t.attributes().get_floats("prob_a"), b = t.attributes().get_floats("prob_b");
+  if (a.size() != 1 || b.size() != 1)
+    return fail("{} numbers prob_a and {} prob_b for two labels", a.size(), b.size());
+  const RowNumbers n{t};
+  const ValueId sigmoid = t.make("Sigmoid", {n.add(n.multiply(score, n.of(a[0])), n.of(b[0]))});
+  const ValueId limited = t.make("Min", {n.subtract(n.of(1), sigmoid), n.of(1 - least)});
+  const ValueId first = t.make("Max", {limited, n.of(least)}), second = n.subtract(n.of(1), first);
+  const ValueId both = t.make("Neg", {n.multiply(first, second)});
+  const std::array<Pair, 2> q{Pair{n.multiply(second, second), both}, Pair{both, n.multiply(first, first)}};
+  Pair p{n.of(0.5F), n.of(0.5F)};
+  for (int round = 0; round < most_rounds; ++round) p = refined(n, q, p);
+  return t.make("Concat", {p[0], p[1]}, {{"axis", int64_t{1}}});
+}
+
+/// Gives the labels of classes that pairs vote for, and the scores of pairs or probabilities.
 Status classify_by_pairs(Translation& t, int64_t labels) {
   const PairwiseVectors svm = TRY(read_pairs(t, labels));
-  if (!t.attributes().get_floats("prob_a").empty()) return fail("with probabilities (prob_a, prob_b)");
+  const bool has_probabilities = !t.attributes().get_floats("prob_a").empty();
+  if (has_probabilities && labels > 2)
+    return fail("with probabilities (prob_a, prob_b) of {} labels", labels);
   const ValueId scores = pair_scores(t, svm, TRY(kernel_values(t, svm.vectors())));
   TRY(give_labels(t, voted_class(t, svm, scores)));
-  if (labels > 2) {
-    t.give(1, TRY(post_transform(t, scores)));
-    return {};
-  }
-  return give_both_scores(t, scores);
+  if (labels == 2 && !has_probabilities) return give_both_scores(t, scores);
+  t.give(1, TRY(post_transform(t, has_probabilities ? TRY(both_probabilities(t, scores)) : scores)));
+  return {};
 }
 
 /// Gives the label of the largest of linear scores; of two labels the second where it is above a limit.

@@ -235,6 +235,11 @@ CASES = {
     "svm_classifier_of_two": svm_classifier([3, 4]),
     "svm_classifier_of_two_logistic": svm_classifier([3, 4], post_transform="LOGISTIC"),
     "svm_classifier_of_two_softmax": svm_classifier([3, 4], post_transform="SOFTMAX"),
+    "svm_classifier_with_probabilities": svm_classifier([3, 4], prob_a=[-0.7], prob_b=[0.1]),
+    "svm_classifier_with_even_probabilities": svm_classifier([3, 4], prob_a=[-0.003], prob_b=[0.001]),
+    "svm_classifier_with_extreme_probabilities": svm_classifier(
+        [3, 4], "POLY", prob_a=[-90.0], prob_b=[0.1], post_transform="SOFTMAX"
+    ),
     "svm_classifier_of_five": svm_classifier([3, 1, 2, 0, 4], "LINEAR", post_transform="SOFTMAX"),
     "svm_classifier_of_features": svm_classifier([0, 0, 0], "LINEAR"),
     "svm_classifier_of_features_of_two": svm_classifier([0, 0], "LINEAR", post_transform="LOGISTIC"),
@@ -474,3 +479,23 @@ def test_case(name, is_open, tmp_path):
     for one, other in zip(got.values(), want, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "attributes, reason",
+    (
+        ({"prob_a": [1.0] * 3, "prob_b": [1.0] * 3}, "with probabilities .prob_a, prob_b. of 3 labels"),
+        ({"coefficients": [1.0] * 5}, "5 coefficients for 6 support vectors of 3 classes"),
+        ({"rho": [1.0]}, "1 numbers rho for 3 pairs of classes"),
+        ({"vectors_per_class": [3, -1, 4]}, "-1 vectors of a class"),
+        ({"vectors_per_class": [3, 3]}, "2 vectors_per_class for 3 labels"),
+        ({"support_vectors": [1.0] * 17}, "17 numbers for 6 support vectors of 3 features"),
+        ({"kernel_type": "COSINE"}, "kernel_type COSINE"),
+    ),
+)
+def test_refused_support_vectors(attributes, reason, tmp_path):
+    case = svm_classifier([1, 2, 3])
+    case.attributes |= attributes
+    onnx.save(case.model(False), tmp_path / "model.onnx")
+    with pytest.raises(intarsia.Error, match=reason):
+        intarsia.compile(tmp_path / "model.onnx", tune="off", fallback="none", backends=["halide"])
