@@ -180,7 +180,7 @@ def translated_text(translations, registry):
     """The section, and its rows."""
     text = "### Translated\n\nA region of these is handed to our backends as the operators of ONNX that are named here, where constants\n"
     text += "are already computed. *at compile time*: none of it remains, unless sizes depend on data. *?*: TensorFlow no longer\nwrites graphs with it.\n"
-    text += "*NonZeroRows*, *NonMaxSuppressionPlaces* and *UniqueCounts* are ours: forms of ONNX's that give what TensorFlow wants.\n\n"
+    text += "*NonZeroRows*, *NonMaxSuppressionPlaces* and *UniqueInOrder* are ours: forms of ONNX's that give what TensorFlow wants.\n\n"
     nodes = [entry for entry in translations if registry.get(entry["name"], {}).get("role") == "node"]
     rows = [translation_row(entry, registry[entry["name"]]["kernel"]) for entry in nodes]
     own = ", ".join(entry["name"] for entry in translations if entry["name"] not in registry)

@@ -19,8 +19,8 @@ for folder in ("tests/support", "tests/conformance"):
     sys.path.append(str(ROOT / folder))
 
 import intarsia
-from onnx_cases import draws_randomly, load_cases, read_exceptions
-from test_onnx_open_sizes import with_constants, with_open_sizes
+from onnx_cases import draws_randomly, load_cases, read_exceptions, with_constants
+from test_onnx_open_sizes import CONSTANT, with_open_sizes
 
 HEAD = """# Operators at open sizes
 
@@ -64,7 +64,7 @@ def main() -> None:
     both = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(cases):
-            case = with_constants(case) if len(case.data_sets) == 1 else case
+            case = with_constants(case, CONSTANT) if len(case.data_sets) == 1 else case
             model, shapes = with_open_sizes(case.model)
             if not any(None in shape for shape in shapes.values()) or draws_randomly(case):
                 continue

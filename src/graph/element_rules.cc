@@ -250,7 +250,8 @@ bool fits(const ValueType& type, const Elements& elements) {
 
 void set_elements(Graph& graph, ValueId id, const OptionalElements& elements) {
   if (id == no_value || !elements || !fits(graph.value(id).type, *elements)) return;
-  if (std::ranges::any_of(*elements, [](const Dim& element) { return element.is_known(); }))
+  if (elements->empty() ||
+      std::ranges::any_of(*elements, [](const Dim& element) { return element.is_known(); }))
     graph.value(id).type.elements = elements;
 }
 

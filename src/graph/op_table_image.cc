@@ -167,11 +167,20 @@ Status non_max_suppression(ShapeContext& context) {
   return {};
 }
 
-/// Infers places of boxes of one image and class, as TensorFlow has them.
+/// Infers places and scores of boxes of one image and class, and their number, as TensorFlow has them:
+/// padded to as many as there may be, or not.
 Status non_max_suppression_places(ShapeContext& context) {
   TRY(require_rank(context, 0, 3, 3));
   TRY(require_rank(context, 1, 3, 3));
-  context.set_output(0, DType::i32, SymbolicShape{Dim::unknown()});
+  SymbolicShape places = unknown_dims(1);
+  if (context.attributes().get_int("padded", 0) != 0) {
+    const std::optional<int64_t> most = known_int(context, 2);
+    if (most && *most < 0) return fail("to {} boxes", *most);
+    if (most) places[0] = *most;
+  }
+  context.set_output(0, DType::i32, places);
+  context.set_output(1, DType::f32, places);
+  context.set_output(2, DType::i32, SymbolicShape{});
   return {};
 }
 
@@ -179,7 +188,7 @@ constexpr OpInfo image_rows[] = {
     {"AffineGrid", "", 2, 2, 1, 1, affine_grid},
     {"GridSample", "", 2, 2, 1, 1, grid_sample},
     {"NonMaxSuppression", "", 2, 5, 1, 1, non_max_suppression},
-    {"NonMaxSuppressionPlaces", own_domain, 5, 5, 1, 1, non_max_suppression_places},
+    {"NonMaxSuppressionPlaces", own_domain, 5, 5, 1, 3, non_max_suppression_places},
     {"Resize", "", 1, 4, 1, 1, resize},
     {"RoiAlign", "", 3, 3, 1, 1, roi_align},
     {"Upsample", "", 1, 2, 1, 1, resize},

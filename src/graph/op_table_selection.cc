@@ -51,25 +51,29 @@ Status take_slices(ShapeContext& context) {
   return {};
 }
 
+/// Returns how many slices there are along the attribute `axis` or, without it, how many elements.
+Result<Dim> count_slices(const ShapeContext& context) {
+  const SymbolicShape* x = context.shape(0);
+  if (x == nullptr) return Dim::unknown();
+  if (!context.attributes().has("axis")) return product_of_dims(*x, 0, x->size());
+  return (*x)[static_cast<size_t>(TRY(normalize_axis(context.attributes().get_int("axis", 0), x->size())))];
+}
+
 Status unique(ShapeContext& context) {
   TRY(take_slices(context));
-  const SymbolicShape* x = context.shape(0);
-  Dim slices = Dim::unknown();
-  if (x != nullptr && context.attributes().has("axis")) {
-    slices =
-        (*x)[static_cast<size_t>(TRY(normalize_axis(context.attributes().get_int("axis", 0), x->size())))];
-  } else if (x != nullptr) {
-    slices = product_of_dims(*x, 0, x->size());
-  }
   context.set_output(1, DType::i64, unknown_dims(1));
-  context.set_output(2, DType::i64, SymbolicShape{slices});
+  context.set_output(2, DType::i64, SymbolicShape{TRY(count_slices(context))});
   context.set_output(3, DType::i64, unknown_dims(1));
   return {};
 }
 
-/// Infers UniqueCounts, the counts of Unique in the order of the elements, as i32.
-Status unique_counts(ShapeContext& context) {
-  context.set_output(0, DType::i32, unknown_dims(1));
+/// Infers distinct slices in the order of their places, the group of each slice, and the groups' counts, as
+/// TensorFlow has them.
+Status unique_in_order(ShapeContext& context) {
+  TRY(take_slices(context));
+  const DType dtype = TRY(dtype_attribute(context, "index_type", DType::i32));
+  context.set_output(1, dtype, SymbolicShape{TRY(count_slices(context))});
+  context.set_output(2, dtype, unknown_dims(1));
   return {};
 }
 
@@ -79,7 +83,7 @@ constexpr OpInfo selection_rows[] = {
     {"NonZeroRows", own_domain, 1, 1, 1, 1, non_zero_rows},
     {"TopK", "", 1, 2, 2, 2, top_k},
     {"Unique", "", 1, 1, 1, 4, unique},
-    {"UniqueCounts", own_domain, 1, 1, 1, 1, unique_counts},
+    {"UniqueInOrder", own_domain, 1, 1, 1, 3, unique_in_order},
 };
 
 }  // namespace

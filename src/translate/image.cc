@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "base/own_domain.h"
 #include "translate/layout.h"
 #include "translate/rules.h"
 
@@ -56,14 +55,20 @@ Status check_suppression(const Translation& t, float overlap) {
   return {};
 }
 
-/// Suppresses boxes of one image and class. TensorFlow's boxes need a score above a limit, and overlap as f32
-/// says.
-Status suppress(Translation& t, float overlap, ValueId score) {
+/// Suppresses boxes of one image and class; returns their places, their scores and their number. TensorFlow's
+/// boxes need a score above a limit, and overlap as f32 says.
+Result<std::vector<ValueId>> suppress(Translation& t, float overlap, ValueId score,
+                                      Translation::NamedAttributes attributes = {}) {
   TRY(check_suppression(t, overlap));
   const ValueId boxes = t.unsqueeze(t.input(0), {0}), scores = t.unsqueeze(t.input(1), {0, 1});
   const ValueId most = t.make_integers({TRY(t.integer(2))});
-  t.give(0, t.make_of_domain(own_domain, "NonMaxSuppressionPlaces", 1,
-                             {boxes, scores, most, t.make_scalar(DType::f32, overlap), score}, {}));
+  return t.make_own("NonMaxSuppressionPlaces",
+                    {boxes, scores, most, t.make_scalar(DType::f32, overlap), score}, 3,
+                    std::move(attributes));
+}
+
+Status give_places(Translation& t, float overlap, ValueId score) {
+  t.give(0, TRY(suppress(t, overlap, score))[0]);
   return {};
 }
 
@@ -79,17 +84,45 @@ ValueId least_score(Translation& t) {
 }
 
 Status suppress_v1(Translation& t) {
-  return suppress(t, t.attributes().get_float("iou_threshold", 0.5F), least_score(t));
+  return give_places(t, t.attributes().get_float("iou_threshold", 0.5F), least_score(t));
 }
-Status suppress_v2(Translation& t) { return suppress(t, TRY(f32_number(t, 3)), least_score(t)); }
-Status suppress_v3(Translation& t) {
+Status suppress_v2(Translation& t) { return give_places(t, TRY(f32_number(t, 3)), least_score(t)); }
+
+Result<ValueId> score_limit(Translation& t) {
   if (const DType type = t.dtype(4); type != DType::f32) return fail("with a score of {}", dtype_name(type));
-  return suppress(t, TRY(f32_number(t, 3)), t.input(4));
+  return t.input(4);
+}
+
+Status suppress_v3(Translation& t) { return give_places(t, TRY(f32_number(t, 3)), TRY(score_limit(t))); }
+
+Translation::NamedAttributes padding_of(const Translation& t) {
+  return {{"padded", int64_t{tensorflow::get_bool(t.attributes(), "pad_to_max_output_size", false)}}};
+}
+
+Status suppress_v4(Translation& t) {
+  const std::vector<ValueId> left =
+      TRY(suppress(t, TRY(f32_number(t, 3)), TRY(score_limit(t)), padding_of(t)));
+  t.give(0, left[0]);
+  t.give(1, left[2]);
+  return {};
+}
+
+/// Suppresses boxes, or lowers their scores where they overlap (Bodla and others, "Soft-NMS", 2017).
+Status suppress_v5(Translation& t) {
+  const float sigma = TRY(f32_number(t, 5));
+  if (!(sigma >= 0)) return fail("with a sigma of {}", sigma);
+  Translation::NamedAttributes attributes = padding_of(t);
+  attributes.emplace_back("sigma", sigma);
+  const std::vector<ValueId> left =
+      TRY(suppress(t, TRY(f32_number(t, 3)), TRY(score_limit(t)), std::move(attributes)));
+  for (size_t i = 0; i < left.size(); ++i) t.give(i, left[i]);
+  return {};
 }
 
 constexpr TranslationRow image_rows[] = {
     {"NonMaxSuppression", suppress_v1},   {"NonMaxSuppressionV2", suppress_v2},
-    {"NonMaxSuppressionV3", suppress_v3}, {"ResizeBilinear", bilinear},
+    {"NonMaxSuppressionV3", suppress_v3}, {"NonMaxSuppressionV4", suppress_v4},
+    {"NonMaxSuppressionV5", suppress_v5}, {"ResizeBilinear", bilinear},
     {"ResizeNearestNeighbor", nearest},
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/own_domain.h"
 #include "tensorflow/dtypes.h"
 #include "translate/rules.h"
 
@@ -81,24 +80,34 @@ Status matrix_band_part(Translation& t) {
   return {};
 }
 
-/// Returns the positions of nonzero elements, as rows.
+/// Returns the positions of nonzero elements, as rows. TensorFlow refuses scalars.
 Status where(Translation& t) {
   if (t.type(0).shape && t.type(0).shape->empty()) return fail("of a scalar");
-  t.give(0, t.make_of_domain(own_domain, "NonZeroRows", 1, {t.input(0)}, {}));
+  t.give(0, t.make_own("NonZeroRows", {t.input(0)}, 1)[0]);
   return {};
 }
 
-/// Returns distinct elements in order of their places. TensorFlow takes each NaN for one of its own.
-Status unique(Translation& t) {
-  if (is_float(t.dtype(0))) return fail("of {}", dtype_name(t.dtype(0)));
-  const std::vector<ValueId> made = t.make_several("Unique", {t.input(0)}, 4, {{"sorted", int64_t{0}}});
+/// Returns distinct slices, the group of each and the groups' counts. TensorFlow takes each NaN for one of
+/// its own; whether both zeros of 16 bits are one depends on its hash table.
+Status unique(Translation& t, Translation::NamedAttributes attributes) {
+  if (computed_type(t.dtype(0)) != t.dtype(0)) return fail("of {}", dtype_name(t.dtype(0)));
   const DType type = tensorflow::get_dtype(t.attributes(), "out_idx", DType::i32);
-  t.give(0, made[0]);
-  t.give(1, type == DType::i64 ? made[2] : t.cast(made[2], type));
-  if (t.node().outputs.size() > 2)
-    t.give(2,
-           type == DType::i64 ? made[3] : t.make_of_domain(own_domain, "UniqueCounts", 1, {t.input(0)}, {}));
+  attributes.emplace_back("index_type", static_cast<int64_t>(type));
+  const std::vector<ValueId> made = t.make_own("UniqueInOrder", {t.input(0)}, 3, std::move(attributes));
+  for (size_t i = 0; i < made.size() && i < t.node().outputs.size(); ++i) t.give(i, made[i]);
   return {};
+}
+
+Status unique_v1(Translation& t) {
+  if (const int64_t rank = TRY(t.rank(0)); rank != 1) return fail("of rank {}", rank);
+  return unique(t, {});
+}
+
+Status unique_v2(Translation& t) {
+  const std::vector<int64_t> axes = TRY(t.integers(1));
+  if (axes.empty()) return unique_v1(t);
+  if (axes.size() != 1) return fail("along {} axes", axes.size());
+  return unique(t, {{"axis", TRY(normal_axis(axes[0], TRY(t.rank(0))))}});
 }
 
 Status invert_permutation(Translation& t) {
@@ -125,8 +134,10 @@ constexpr TranslationRow indexing_rows[] = {
     {"TopKV2", top_k_v2},
     {"MatrixBandPart", matrix_band_part},
     {"Where", where},
-    {"Unique", unique},
-    {"UniqueWithCounts", unique},
+    {"Unique", unique_v1},
+    {"UniqueV2", unique_v2},
+    {"UniqueWithCounts", unique_v1},
+    {"UniqueWithCountsV2", unique_v2},
     {"InvertPermutation", invert_permutation},
 };
 

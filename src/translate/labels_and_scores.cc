@@ -68,6 +68,21 @@ Result<ValueId> post_transform(Translation& t, ValueId scores) {
   return fail("post_transform {}", name);
 }
 
+Result<ValueId> linear_scores(Translation& t, const std::vector<float>& coefficients,
+                              const std::vector<float>& intercepts, int64_t columns) {
+  TRY(require_numbers(t));
+  const int64_t features = TRY(features_of(t));
+  if (columns < 1 || static_cast<int64_t>(coefficients.size()) != columns * features)
+    return fail("{} coefficients for {} features and {} results", coefficients.size(), features, columns);
+  if (!intercepts.empty() && static_cast<int64_t>(intercepts.size()) != columns)
+    return fail("{} intercepts for {} results", intercepts.size(), columns);
+  ValueId x = as_f32(t, 0);
+  if (TRY(t.rank(0)) == 1) x = t.unsqueeze(x, {0});
+  std::vector<ValueId> inputs{x, make_floats(t, coefficients, {columns, features})};
+  if (!intercepts.empty()) inputs.push_back(make_floats(t, intercepts));
+  return t.make("Gemm", std::move(inputs), {{"transB", int64_t{1}}});
+}
+
 Status give_labels(Translation& t, ValueId places) {
   if (!t.wants_output(0)) return {};
   ValueId labels = no_value;

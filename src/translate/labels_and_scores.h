@@ -20,6 +20,10 @@ Status require_numbers(const Translation& t, size_t i = 0);
 /// Returns the size of the last axis of one row or several.
 Result<int64_t> features_of(const Translation& t, size_t i = 0);
 
+/// Computes x times coefficients [columns, features], plus intercepts; the result has two axes.
+Result<ValueId> linear_scores(Translation& t, const std::vector<float>& coefficients,
+                              const std::vector<float>& intercepts, int64_t columns);
+
 /// Applies what post_transform says to scores [rows, classes].
 Result<ValueId> post_transform(Translation& t, ValueId scores);
 

@@ -117,79 +117,11 @@ Status one_hot_encoder(Translation& t) {
   return {};
 }
 
-/// Computes x times coefficients [columns, features], plus intercepts; the result has two axes.
-Result<ValueId> linear(Translation& t, const std::vector<float>& coefficients,
-                       const std::vector<float>& intercepts, int64_t columns) {
-  TRY(require_numbers(t));
-  const int64_t features = TRY(features_of(t));
-  if (columns < 1 || static_cast<int64_t>(coefficients.size()) != columns * features)
-    return fail("{} coefficients for {} features and {} results", coefficients.size(), features, columns);
-  if (!intercepts.empty() && static_cast<int64_t>(intercepts.size()) != columns)
-    return fail("{} intercepts for {} results", intercepts.size(), columns);
-  ValueId x = as_f32(t, 0);
-  if (TRY(t.rank(0)) == 1) x = t.unsqueeze(x, {0});
-  std::vector<ValueId> inputs{x, make_floats(t, coefficients, {columns, features})};
-  if (!intercepts.empty()) inputs.push_back(make_floats(t, intercepts));
-  return t.make("Gemm", std::move(inputs), {{"transB", int64_t{1}}});
-}
-
 Status linear_regressor(Translation& t) {
   const Attributes& a = t.attributes();
-  const ValueId y =
-      TRY(linear(t, a.get_floats("coefficients"), a.get_floats("intercepts"), a.get_int("targets", 1)));
+  const ValueId y = TRY(
+      linear_scores(t, a.get_floats("coefficients"), a.get_floats("intercepts"), a.get_int("targets", 1)));
   t.give(0, TRY(post_transform(t, y)));
-  return {};
-}
-
-/// Computes the kernel function of each row of `x` and each support vector, [rows, vectors] (Schoelkopf and
-/// Smola, "Learning with Kernels", 2002).
-Result<ValueId> kernel_values(Translation& t, ValueId x, const std::vector<float>& vectors, int64_t count) {
-  const std::string kind = t.attributes().get_string("kernel_type", "LINEAR");
-  const int64_t features = TRY(features_of(t));
-  if (count < 1 || static_cast<int64_t>(vectors.size()) != count * features)
-    return fail("{} numbers for {} support vectors of {} features", vectors.size(), count, features);
-  std::vector<float> parameters = t.attributes().get_floats("kernel_params");
-  if (parameters.size() != 3 && kind != "LINEAR") return fail("{} kernel_params", parameters.size());
-  const ValueId support = make_floats(t, vectors, {count, features});
-  if (kind == "RBF") {
-    const ValueId apart = t.make("Sub", {t.unsqueeze(x, {1}), support});
-    const ValueId squares =
-        t.make("ReduceSumSquare", {apart, t.make_integers({2})}, {{"keepdims", int64_t{0}}});
-    return t.make("Exp", {t.make("Mul", {squares, make_floats(t, {-parameters[0]})})});
-  }
-  const ValueId products = t.make("Gemm", {x, support}, {{"transB", int64_t{1}}});
-  if (kind == "LINEAR") return products;
-  const ValueId scaled = t.make("Mul", {products, make_floats(t, {parameters[0]})});
-  const ValueId shifted = t.make("Add", {scaled, make_floats(t, {parameters[1]})});
-  if (kind == "SIGMOID") return t.make("Tanh", {shifted});
-  if (kind == "POLY") return t.make("Pow", {shifted, make_floats(t, {parameters[2]})});
-  return fail("kernel_type {}", kind);
-}
-
-/// Translates SVMRegressor: a sum over the support vectors, or, without any, of the features themselves.
-Status svm_regressor(Translation& t) {
-  const Attributes& a = t.attributes();
-  const std::vector<float> coefficients = a.get_floats("coefficients"), rho = a.get_floats("rho", {0});
-  const int64_t count = a.get_int("n_supports", 0);
-  if (a.get_string("post_transform", "NONE") != "NONE")
-    return fail("post_transform {}", a.get_string("post_transform", ""));
-  if (rho.size() != 1) return fail("{} numbers rho", rho.size());
-  ValueId y = no_value;
-  if (count > 0) {
-    TRY(require_numbers(t));
-    if (static_cast<int64_t>(coefficients.size()) != count)
-      return fail("{} coefficients for {} support vectors", coefficients.size(), count);
-    ValueId x = as_f32(t, 0);
-    if (TRY(t.rank(0)) == 1) x = t.unsqueeze(x, {0});
-    const ValueId values = TRY(kernel_values(t, x, a.get_floats("support_vectors"), count));
-    y = t.make("Gemm", {values, make_floats(t, coefficients, {count, 1}), make_floats(t, rho)});
-  } else {
-    y = TRY(linear(t, coefficients, rho, 1));
-  }
-  if (a.get_int("one_class", 0) != 0)
-    y = t.make("Where",
-               {t.make("Greater", {y, make_floats(t, {0})}), make_floats(t, {1}), make_floats(t, {-1})});
-  t.give(0, y);
   return {};
 }
 
@@ -205,7 +137,7 @@ Status linear_classifier(Translation& t) {
   const bool is_binary = classes == 1 && labels == 2;
   if (!is_binary && static_cast<int64_t>(labels) != classes)
     return fail("{} labels for {} classes", labels, classes);
-  ValueId scores = TRY(linear(t, coefficients, a.get_floats("intercepts"), classes));
+  ValueId scores = TRY(linear_scores(t, coefficients, a.get_floats("intercepts"), classes));
   if (is_binary) {
     const ValueId above = t.make("Greater", {scores, make_floats(t, {0})});
     TRY(give_labels(t, t.make("Squeeze", {t.cast(above, DType::i64), t.make_integers({1})})));
@@ -323,7 +255,6 @@ constexpr TranslationRow machine_learning_rows[] = {
     {"LinearRegressor", linear_regressor, machine_learning},
     {"Normalizer", normalizer, machine_learning},
     {"OneHotEncoder", one_hot_encoder, machine_learning},
-    {"SVMRegressor", svm_regressor, machine_learning},
     {"Scaler", scaler, machine_learning},
 };
 

@@ -44,10 +44,11 @@ const Rules& onnxruntime_rules() {
 const std::map<std::pair<std::string_view, std::string_view>, TranslationRule>& onnx_rules() {
   static const auto rules = [] {
     std::map<std::pair<std::string_view, std::string_view>, TranslationRule> all;
-    for (const auto& family : {attention_decompositions(), loss_decompositions(), signal_decompositions(),
-                               machine_learning_decompositions(), tree_decompositions(),
-                               movement_decompositions(), training_decompositions(), window_decompositions(),
-                               linear_attention_decompositions(), unlisted_translations()}) {
+    for (const auto& family :
+         {attention_decompositions(), loss_decompositions(), signal_decompositions(),
+          machine_learning_decompositions(), support_vector_decompositions(), tree_decompositions(),
+          random_decompositions(), movement_decompositions(), training_decompositions(),
+          window_decompositions(), linear_attention_decompositions(), unlisted_translations()}) {
       for (const TranslationRow& row : family) all[{row.domain, row.op}] = row.rule;
     }
     return all;

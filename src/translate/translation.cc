@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/own_domain.h"
+
 namespace intarsia {
 
 ValueId Translation::input(size_t i) {
@@ -97,6 +99,17 @@ std::vector<ValueId> Translation::make_several(const std::string& op, std::vecto
   Node node;
   node.op = op;
   node.version = translated_opset;
+  node.inputs = std::move(inputs);
+  for (auto& [name, value] : attributes) node.attributes.set(name, std::move(value));
+  return add(std::move(node), outputs);
+}
+
+std::vector<ValueId> Translation::make_own(const std::string& op, std::vector<ValueId> inputs, size_t outputs,
+                                           NamedAttributes attributes) {
+  Node node;
+  node.op = op;
+  node.domain = own_domain;
+  node.version = 1;
   node.inputs = std::move(inputs);
   for (auto& [name, value] : attributes) node.attributes.set(name, std::move(value));
   return add(std::move(node), outputs);

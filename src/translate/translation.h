@@ -58,6 +58,9 @@ class Translation {
   /// Adds a node of another domain with one output, in that version of its operators.
   ValueId make_of_domain(const std::string& domain, const std::string& op, int version,
                          std::vector<ValueId> inputs, Attributes attributes);
+  /// Adds a node of our own domain.
+  std::vector<ValueId> make_own(const std::string& op, std::vector<ValueId> inputs, size_t outputs,
+                                NamedAttributes attributes = {});
   ValueId make_constant(Tensor tensor);
   ValueId make_integers(const std::vector<int64_t>& values);
   /// Returns input `i`, a shape or the like, as i64.

@@ -418,6 +418,8 @@ DATA_DEPENDENT = [
     op("UniqueWithCounts", {"x": integers(0, 6, 15)}),
     op("UniqueWithCounts.int64_index", {"x": integers(0, 6, 15)}, out_idx="int64"),
     op("UniqueV2", {"x": integers(0, 2, 8, 2)}, axis=np.int32([0])),
+    op("UniqueV2.flat", {"x": array([1.5, -2, 1.5, 0, -2])}, axis=np.zeros(0, "int64")),
+    op("UniqueWithCountsV2", {"x": integers(0, 2, 2, 8)}, axis=np.int64([-1])),
     case(
         "BooleanMask",
         {"x": normal(6, 4), "m": booleans(6)},
@@ -466,6 +468,30 @@ DATA_DEPENDENT = [
         iou_threshold=np.float32(0.5),
         score_threshold=np.float32(0.1),
         pad_to_max_output_size=True,
+    ),
+    op(
+        "NonMaxSuppressionV4.counted",
+        {"boxes": uniform(0, 1, 12, 4), "scores": uniform(0, 1, 12)},
+        max_output_size=np.int32(5),
+        iou_threshold=np.float32(0.5),
+        score_threshold=np.float32(0.1),
+    ),
+    *(
+        op(
+            f"NonMaxSuppressionV5{name}",
+            {"boxes": uniform(0, 1, 40, 4), "scores": uniform(-0.2, 1, 40)},
+            max_output_size=np.int32(30),
+            iou_threshold=np.float32(0.4),
+            score_threshold=np.float32(score),
+            soft_nms_sigma=np.float32(sigma),
+            pad_to_max_output_size=padded,
+        )
+        for name, score, sigma, padded in (
+            ("", 0.1, 0.5, False),
+            (".padded", 0.3, 0.1, True),
+            (".hard", 0.1, 0, True),
+            (".negative_scores", -1, 0.5, False),
+        )
     ),
     case(
         "DynamicPartition",

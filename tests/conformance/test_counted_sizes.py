@@ -76,6 +76,13 @@ def test_non_zero_of_a_transposed_input(tmp_path):
     expect_equal(tmp_path, nodes, [{"x": sparse(4, 5, 3)}], ["places", "a"])
 
 
+@pytest.mark.parametrize("dtype", (np.float32, np.float16, bool))
+def test_non_zero_of_a_scalar(dtype, tmp_path):
+    """Its places have no numbers, but there are as many."""
+    runs = [{"x": np.array(x, dtype)} for x in (0, 1)]
+    expect_equal(tmp_path, [("NonZero", ["x"], ["places"], {})], runs, ["places"])
+
+
 def test_non_zero_of_nan(tmp_path):
     x = np.array([0, -0.0, np.nan, np.inf, 1e-45], np.float32)
     expect_equal(tmp_path, [("NonZero", ["x"], ["y"], {})], [{"x": x}], ["y"])
@@ -142,7 +149,7 @@ def values(dtype, size):
 
 
 @pytest.mark.parametrize("is_sorted", (0, 1), ids=("in order of places", "sorted"))
-@pytest.mark.parametrize("dtype", (np.float32, np.float64, np.int8, np.uint64, bool))
+@pytest.mark.parametrize("dtype", (np.float32, np.float64, np.float16, np.int8, np.uint64, bool))
 def test_unique(dtype, is_sorted, tmp_path):
     nodes = [
         ("Unique", ["x"], ["y", "places", "groups", "counts"], {"sorted": is_sorted}),
@@ -180,6 +187,35 @@ def test_unique_of_many(is_sorted, tmp_path):
 def test_unique_of_a_matrix(tmp_path):
     runs = [{"x": random.integers(-9, 9, (7, 5))}]
     expect_equal(tmp_path, [("Unique", ["x"], ["y", "", "g"], {})], runs, ["y", "g"])
+
+
+@pytest.mark.parametrize("is_open", (False, True), ids=("known", "open"))
+@pytest.mark.parametrize("is_sorted", (0, 1), ids=("in order of places", "sorted"))
+@pytest.mark.parametrize("axis, dtype", ((0, np.float32), (1, np.int64), (-1, np.float16), (1, np.uint8)))
+def test_unique_along_an_axis(axis, dtype, is_sorted, is_open, tmp_path):
+    nodes = [
+        ("Unique", ["x"], ["y", "places", "groups", "counts"], {"sorted": is_sorted, "axis": axis}),
+        ("Gather", ["y", "groups"], ["again"], {"axis": axis}),
+    ]
+
+    def slices(*sizes):
+        few = random.integers(0, 2, sizes).astype(dtype)
+        if dtype == np.float32:
+            few[few == 0] = random.choice([np.nan, -0.0, 0, np.inf], np.count_nonzero(few == 0))
+        return few
+
+    runs = [{"x": slices(9, 8, 2)} for _ in range(3)]
+    if is_open:
+        runs += [{"x": slices(*sizes)} for sizes in ((1, 1, 1), (40, 3, 1), (2, 30, 5), (1, 2, 90))]
+    expect_equal(tmp_path, nodes, runs, ["y", "places", "groups", "counts", "again"], is_open=is_open)
+
+
+def test_unique_slices_of_nothing(tmp_path):
+    nodes = [("Unique", ["x"], ["y"], {"axis": 0})]
+    onnx.save(model_of(nodes, {"x": sparse(4, 3)}, ["y"], is_open=True), tmp_path / "m.onnx")
+    compiled = intarsia.compile(tmp_path / "m.onnx", tune="off", fallback="none", backends=["halide"])
+    with pytest.raises(intarsia.Error, match="Unique of slices of x1 elements"):
+        compiled.load().bind().run({"x": sparse(4, 0)})
 
 
 def misaligned(array):

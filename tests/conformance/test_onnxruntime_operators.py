@@ -1,7 +1,7 @@
 """Operators of ai.onnx.ml, and those that ONNX Runtime adds to ONNX, in our compiler alone against ONNX Runtime's kernels: with known sizes,
 and with open ones.
 
-Covers: src/translate/ onnx_machine_learning.cc onnxruntime_attention.cc onnxruntime_fusions.cc onnx_window.cc
+Covers: src/translate/ onnx_machine_learning.cc onnx_support_vectors.cc onnxruntime_attention.cc onnxruntime_fusions.cc onnx_window.cc
 """
 
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 import intarsia
 
 MICROSOFT, ML = "com.microsoft", "ai.onnx.ml"
+BATCH = {0: {0: "n"}}
 random = np.random.default_rng(1)
 
 
@@ -83,13 +84,30 @@ def linear_classifier(count, **attributes):
     return case
 
 
+def svm_classifier(of_class, kind="RBF", labels=None, **attributes):
+    """Of so many support vectors of each class; of none, one of the features themselves."""
+    classes, vectors = len(of_class), sum(of_class)
+    attributes |= {
+        "kernel_type": kind,
+        "kernel_params": [0.5, 0.25, 3.0],
+        **(
+            {"vectors_per_class": of_class, "support_vectors": normal(vectors * 3).tolist()}
+            if vectors
+            else {}
+        ),
+        "coefficients": normal((classes - 1) * vectors or classes * 3).tolist(),
+        "rho": normal(classes * (classes - 1) // 2).tolist(),
+        **(labels or {"classlabels_ints": [3 * i - 1 for i in range(classes)]}),
+    }
+    return Case("SVMClassifier", ML, [normal(50, 3)], attributes, (0, 1), open_axes=BATCH)
+
+
 def with_nan(*sizes):
     x = normal(*sizes)
     x.flat[::3] = np.nan
     return x
 
 
-BATCH = {0: {0: "n"}}
 TOKENS = {0: "n", 1: "s"}
 
 
@@ -210,6 +228,27 @@ CASES = {
         )
         for kind in ("LINEAR", "RBF", "POLY", "SIGMOID")
     },
+    **{
+        f"svm_classifier_{kind.lower()}": svm_classifier([4, 2, 5], kind)
+        for kind in ("LINEAR", "RBF", "POLY", "SIGMOID")
+    },
+    "svm_classifier_of_two": svm_classifier([3, 4]),
+    "svm_classifier_of_two_logistic": svm_classifier([3, 4], post_transform="LOGISTIC"),
+    "svm_classifier_of_two_softmax": svm_classifier([3, 4], post_transform="SOFTMAX"),
+    "svm_classifier_with_probabilities": svm_classifier([3, 4], prob_a=[-0.7], prob_b=[0.1]),
+    "svm_classifier_with_even_probabilities": svm_classifier([3, 4], prob_a=[-0.003], prob_b=[0.001]),
+    "svm_classifier_with_extreme_probabilities": svm_classifier(
+        [3, 4], "POLY", prob_a=[-90.0], prob_b=[0.1], post_transform="SOFTMAX"
+    ),
+    "svm_classifier_of_five": svm_classifier([3, 1, 2, 0, 4], "LINEAR", post_transform="SOFTMAX"),
+    "svm_classifier_of_features": svm_classifier([0, 0, 0], "LINEAR"),
+    "svm_classifier_of_features_of_two": svm_classifier([0, 0], "LINEAR", post_transform="LOGISTIC"),
+    "svm_classifier_of_one_row": Case(
+        "SVMClassifier", ML, [normal(3)], svm_classifier([2, 3]).attributes, (0, 1)
+    ),
+    "svm_classifier_of_integers": Case(
+        "SVMClassifier", ML, [integers(-3, 4, 20, 3)], svm_classifier([2, 3, 1]).attributes, (0, 1)
+    ),
     "bias_gelu": Case("BiasGelu", MICROSOFT, [normal(2, 3, 8), normal(8)], open_axes={0: TOKENS}),
     "fast_gelu": Case("FastGelu", MICROSOFT, [normal(2, 3, 8), normal(8)], open_axes={0: TOKENS}),
     "fast_gelu_alone": Case("FastGelu", MICROSOFT, [normal(2, 3, 8)], open_axes={0: TOKENS}),
@@ -440,3 +479,23 @@ def test_case(name, is_open, tmp_path):
     for one, other in zip(got.values(), want, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "attributes, reason",
+    (
+        ({"prob_a": [1.0] * 3, "prob_b": [1.0] * 3}, "with probabilities .prob_a, prob_b. of 3 labels"),
+        ({"coefficients": [1.0] * 5}, "5 coefficients for 6 support vectors of 3 classes"),
+        ({"rho": [1.0]}, "1 numbers rho for 3 pairs of classes"),
+        ({"vectors_per_class": [3, -1, 4]}, "-1 vectors of a class"),
+        ({"vectors_per_class": [3, 3]}, "2 vectors_per_class for 3 labels"),
+        ({"support_vectors": [1.0] * 17}, "17 numbers for 6 support vectors of 3 features"),
+        ({"kernel_type": "COSINE"}, "kernel_type COSINE"),
+    ),
+)
+def test_refused_support_vectors(attributes, reason, tmp_path):
+    case = svm_classifier([1, 2, 3])
+    case.attributes |= attributes
+    onnx.save(case.model(False), tmp_path / "model.onnx")
+    with pytest.raises(intarsia.Error, match=reason):
+        intarsia.compile(tmp_path / "model.onnx", tune="off", fallback="none", backends=["halide"])

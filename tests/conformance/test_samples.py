@@ -1,7 +1,7 @@
 """Samples of images (GridSample, DeformConv) of few and many channels in our compiler, against our reference kernels: NaN and infinity in the image,
 which points outside of it do not read, and among the coordinates; one thread and two; images whose channels are innermost.
 
-Covers: backends/halide/build/ build_grid_sample.cc backends/halide/canonicalize/ canonicalize_sampling.cc
+Covers: backends/halide/build/ build_grid_sample.cc backends/halide/canonicalize/ canonicalize_sampling.cc backends/halide/routines/ regions.cc
 """
 
 import numpy as np
@@ -104,3 +104,31 @@ def test_channels_that_are_innermost(tmp_path):
         "g": coordinates(1, 13, 18, 2),
     }
     expect_equal(tmp_path, nodes, inputs, [("w", weights)], threads=2)
+
+
+@pytest.mark.parametrize("is_open", (False, True), ids=("known", "open"))
+@pytest.mark.parametrize("edge", (np.nan, 1e12, -np.inf))
+def test_regions_too_far_away_are_errors(edge, is_open, tmp_path):
+    """What a function finds wrong that a kernel calls."""
+    node = helper.make_node("RoiAlign", ["x", "r", "i"], ["y"], output_height=2, output_width=2)
+    count = "n" if is_open else 3
+    infos = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 8, 9]),
+        helper.make_tensor_value_info("r", TensorProto.FLOAT, [count, 4]),
+        helper.make_tensor_value_info("i", TensorProto.INT64, [count]),
+    ]
+    graph = helper.make_graph([node], "graph", infos, [onnx.ValueInfoProto(name="y")])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), path)
+    session = intarsia.compile(path, tune="off", fallback="none", backends=["halide"]).load().bind()
+    inputs = {
+        "x": random.standard_normal((1, 2, 8, 9)).astype(np.float32),
+        "r": np.ones((3, 4), np.float32),
+        "i": np.zeros(3, np.int64),
+    }
+    want = session.run(inputs)["y"].copy()
+    regions = inputs["r"].copy()
+    regions[1, 2] = edge
+    with pytest.raises(intarsia.Error, match="a region is too large or too far away"):
+        session.run({**inputs, "r": regions})
+    np.testing.assert_array_equal(session.run(inputs)["y"], want)

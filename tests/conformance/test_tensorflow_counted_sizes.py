@@ -66,6 +66,80 @@ def test_boolean_mask(backend, tmp_path):
 
 
 @BACKENDS
+@pytest.mark.parametrize(
+    "sizes, axes", (([None, 3], 1), ([None, None], 2), ([None, 4, 3], 2), ([5, None], 1))
+)
+def test_boolean_mask_of_open_sizes(sizes, axes, backend, tmp_path):
+    def function(x, m):
+        return (tf.multiply(tf.boolean_mask(x, m), 2.0, "taken"), tf.add(x, 1.0, "beside"))
+
+    def run(size, share):
+        x = sparse(*(one or size for one in sizes))
+        return {"x": x, "m": random.random(x.shape[:axes]) < share}
+
+    runs = [run(size, share) for size in (6, 1, 9) for share in (0, 0.5, 1)]
+    signature = {"x": (sizes, tf.float32), "m": (sizes[:axes], tf.bool)}
+    expect_equal(tmp_path, function, signature, runs, [backend])
+
+
+@BACKENDS
+def test_mask_that_is_computed(backend, tmp_path):
+    """Of rows, of single elements, and along a later axis."""
+
+    def function(x):
+        rows = tf.boolean_mask(x, tf.reduce_sum(x, 1) > 0)
+        columns = tf.boolean_mask(x, tf.reduce_sum(x, 0) > 0, axis=1)
+        return (
+            tf.multiply(rows, 2.0, "rows"),
+            tf.multiply(columns, 2.0, "columns"),
+            tf.multiply(x[x > 0], 2.0, "elements"),
+        )
+
+    runs = [{"x": sparse(size, 4)} for size in (3, 1, 8)]
+    expect_equal(tmp_path, function, {"x": ([None, 4], tf.float32)}, runs, [backend])
+
+
+def few(dtype, *sizes):
+    """Few different numbers, also NaN, of which TensorFlow takes each for one of its own, and both zeros."""
+    return random.choice(np.array([1.5, -2, np.nan, -0.0, 0, np.inf], dtype), sizes)
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", (tf.float32, tf.float64), ids=lambda dtype: dtype.name)
+def test_unique_of_floats(dtype, backend, tmp_path):
+    def function(x):
+        values, groups, counts = tf.unique_with_counts(x)
+        return tf.identity(values, "values"), tf.identity(groups, "groups"), tf.identity(counts, "counts")
+
+    numbers = dtype.as_numpy_dtype
+    runs = [{"x": few(numbers, size)} for size in (30, 4, 0, 1)]
+    runs += [{"x": random.standard_normal(500).astype(numbers)}, {"x": np.full(50, np.nan, numbers)}]
+    runs += [{"x": np.tile(np.array([1, 2, np.nan, 3, 1, 1, 1, 1], numbers), 20)}]
+    expect_equal(tmp_path, function, {"x": ([None], dtype)}, runs, [backend])
+
+
+@BACKENDS
+@pytest.mark.parametrize("axis", (0, 1))
+@pytest.mark.parametrize("dtype", (tf.float32, tf.int64), ids=lambda dtype: dtype.name)
+def test_unique_along_an_axis(dtype, axis, backend, tmp_path):
+    def function(x):
+        values, groups, counts = tf.raw_ops.UniqueWithCountsV2(x=x, axis=[axis], out_idx=tf.int64)
+        others = tf.raw_ops.UniqueV2(x=x, axis=[axis])
+        names = ("values", "groups", "counts", "others", "groups_of_others")
+        return tuple(
+            tf.identity(value, f"{name}_out")
+            for name, value in zip(names, [values, groups, counts, *others], strict=True)
+        )
+
+    def run(*sizes):
+        x = few("float32", *sizes)
+        return {"x": x if dtype == tf.float32 else np.nan_to_num(x, posinf=7).astype("int64")}
+
+    runs = [run(*sizes) for sizes in ((12, 2), (1, 1), (2, 40), (60, 3))]
+    expect_equal(tmp_path, function, {"x": ([None, None], dtype)}, runs, [backend])
+
+
+@BACKENDS
 def test_unique(backend, tmp_path):
     def function(x):
         values, groups = tf.unique(x)
@@ -128,6 +202,35 @@ def test_non_max_suppression(backend, most, overlap, score, tmp_path):
     # The boxes share 7 of 10, which is more than 0.7 in f64 alone.
     rounded = np.array([[0, 0, 1, 10], [0, 0, 1, 7]], "float32")
     runs.append({"boxes": rounded, "scores": np.array([0.9, 0.8], "float32")})
+    expect_equal(tmp_path, function, signature, runs, [backend])
+
+
+@BACKENDS
+@pytest.mark.parametrize("is_padded", (False, True), ids=("counted", "padded"))
+@pytest.mark.parametrize(
+    "most, overlap, score, sigma",
+    ((7, 0.5, 0.1, 0), (40, 0.7, 0.2, 0.5), (300, 1, 0.001, 0.05), (1, 0, 0, 2)),
+)
+def test_soft_suppression(backend, is_padded, most, overlap, score, sigma, tmp_path):
+    """Scores between others, which move candidates back, ties, NaN and infinite scores, none that is left."""
+
+    def function(boxes, scores):
+        common = {"boxes": boxes, "scores": scores, "pad_to_max_output_size": is_padded}
+        limits = {"iou_threshold": np.float32(overlap), "score_threshold": np.float32(score)}
+        soft = tf.raw_ops.NonMaxSuppressionV5(
+            **common, **limits, max_output_size=most, soft_nms_sigma=np.float32(sigma)
+        )
+        hard = tf.raw_ops.NonMaxSuppressionV4(**common, **limits, max_output_size=most)
+        names = ("places", "scores", "count", "hard", "hard_count")
+        return tuple(
+            tf.identity(value, f"{name}_out") for name, value in zip(names, [*soft, *hard], strict=True)
+        )
+
+    signature = {"boxes": ([None, 4], tf.float32), "scores": ([None], tf.float32)}
+    runs = [boxes(count) for count in (12, 1, 300)]
+    runs[0]["scores"][3:6] = [np.nan, np.inf, -np.inf]
+    runs[2]["scores"] = random.standard_normal(300).astype("float32")
+    runs.append({**runs[2], "scores": np.full(300, -2, "float32")})
     expect_equal(tmp_path, function, signature, runs, [backend])
 
 

@@ -15,6 +15,11 @@ struct CountedHeader {
   int64_t is_offered = 0;     // set by the kernel: 1 if it wrote them there
 };
 
+/// What a NonMaxSuppression gives of the boxes that are left: counted rows of an image, a class and a place,
+/// or, of one image and class, counted places or scores, their number, or a fixed number of places, as many
+/// scores and the number of boxes, all as i32.
+enum class BoxParts : uint8_t { rows, places, scores, number, padded };
+
 /// Bytes of the header; what follows it is aligned as memory of its own.
 inline constexpr size_t counted_header = 64;
 static_assert(sizeof(CountedHeader) <= counted_header);

@@ -27,6 +27,9 @@ class ReductionBuilder {
     vars_ = make_vars(full_.size(), "i");
     for (size_t i = 0; i < full_.size(); ++i)
       if (!is_reduced(i)) kept_.push_back(vars_[i]);
+    has_arg_ = std::ranges::any_of(b_.body().nodes, [](const Node& node) {
+      return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
+    });
     lane_axis_ = choose_lane_axis();
     lanes_in_row_ = is_reduced(lane_axis_);
     choose_groups();
@@ -46,7 +49,8 @@ class ReductionBuilder {
   bool is_reduced(size_t axis) const { return std::ranges::find(reduced_axes_, axis) != reduced_axes_.end(); }
 
   /// Returns the axis along which vectors run: the innermost one of an input of full size, else of the
-  /// output.
+  /// output. The index of an extreme element is searched for element by element, so vectors then run along
+  /// rows, if there are enough, of few elements: longer ones that are read side by side evict each other.
   size_t choose_lane_axis() const {
     const Argument* largest = &b_.output();
     for (size_t i = 0; i < b_.kernel().inputs.size(); ++i)
@@ -57,6 +61,14 @@ class ReductionBuilder {
     std::vector<size_t> order = storage_order(largest->strides);
     size_t at = order.size();
     while (at > 1 && largest->shape[order[at - 1]] == 1) --at;
+    constexpr int64_t few_elements = 256;
+    const bool needs_rows = has_arg_ && b_.mapping() == Mapping::loops && is_reduced(order[at - 1]) &&
+                            typical(full_[order[at - 1]]) <= few_elements;
+    for (size_t outer = at; needs_rows && outer > 0; --outer) {
+      const size_t axis = order[outer - 1];
+      const Dim& rows = full_[axis];
+      if (!is_reduced(axis) && rows.is_number() && rows.number() >= b_.lanes()) return axis;
+    }
     return order[at - 1];
   }
 
@@ -64,10 +76,7 @@ class ReductionBuilder {
   /// row of its own. Rows that lie in memory are read in order; others where there are too few of them to
   /// occupy a GPU. An index of an extreme element is searched for element by element.
   void choose_groups() {
-    const bool has_arg = std::ranges::any_of(b_.body().nodes, [](const Node& node) {
-      return op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min;
-    });
-    if (!b_.isa().runs_groups() || has_arg) return;
+    if (!b_.isa().runs_groups() || has_arg_) return;
     constexpr int64_t few_rows = 16384, fewest_elements = 12;
     const int64_t most = b_.isa().group_items;
     if (lanes_in_row_) {
@@ -322,6 +331,10 @@ class ReductionBuilder {
     best(kept_) = Halide::Tuple(Halide::select(better, value, held),
                                 Halide::select(better, Expr(r[0]), best(kept_)[1]));
     value_funcs_.push_back(best);
+    if (!lanes_in_row_) {
+      best.update().reorder(vars_[lane_axis_], r[0]);
+      vectorized_.push_back(best);
+    }
     b_.operand(node.outputs[0]) = {b_.sizes(node.outputs[0]), [best, this](const Exprs& index) {
                                      return Halide::cast<int64_t>(best(kept_part(index))[1]);
                                    }};
@@ -434,6 +447,7 @@ class ReductionBuilder {
   SymbolicShape full_;
   std::vector<size_t> reduced_axes_;
   std::vector<Var> vars_, kept_;
+  bool has_arg_ = false;
   size_t lane_axis_ = 0;
   bool lanes_in_row_ = false;
   int64_t row_items_ = 1;  // work items that compute a row together

@@ -133,23 +133,33 @@ BuiltKernel build_tree_ensemble(KernelBuilder& b) {
 BuiltKernel call_once(KernelBuilder& b, const std::string& function,
                       const std::vector<Halide::ExternFuncArgument>& arguments) {
   Func out("out");
-  out.define_extern(function, arguments, storage_type(b.output().dtype), make_vars(1, "i"));
+  out.define_extern(function, arguments, storage_type(b.output().dtype),
+                    make_vars(b.output().shape.size(), "i"));
   return b.finish(out, b.output());
 }
 
-/// Finds distinct elements by unsigned keys in their order.
+/// Finds distinct slices by rows of unsigned keys in their order.
 BuiltKernel build_unique(KernelBuilder& b) {
   const Node& node = b.anchor();
   const auto attributes = attributes_of<CountedAttributes>(node);
-  const Expr length = b.size(b.sizes(node.inputs[0])[0]);
+  const SymbolicShape& rows = b.sizes(node.inputs[0]);
   Func keys("keys");
-  const Var i("i");
-  const Expr key = order_key(b.operand(node.inputs[0]).at({i}));
-  keys(i) = key;
-  keys.compute_root().bound_storage(i, length);
-  return call_once(b, fmt::format("intarsia_unique_{}", key.type().bits()),
-                   {Halide::user_context_value(), keys, b.buffer(node.inputs[0]), length,
-                    as_int(attributes.wanted), int{attributes.sorted}});
+  const Var i("i"), j("j");
+  const Expr key = order_key(b.operand(node.inputs[0]).at({i, j}));
+  keys(i, j) = key;
+  keys.reorder(j, i).reorder_storage(j, i).compute_root();
+  keys.bound_storage(i, b.size(rows[0])).bound_storage(j, b.size(rows[1]));
+  return call_once(
+      b, fmt::format("intarsia_unique_{}", key.type().bits()),
+      {Halide::user_context_value(), keys, b.buffer(node.inputs[1]), b.size(rows[0]), b.size(rows[1]),
+       as_int(attributes.wanted), int{attributes.sorted}, int{attributes.nan_apart}});
+}
+
+BuiltKernel build_non_zero(KernelBuilder& b) {
+  const auto attributes = attributes_of<CountedAttributes>(b.anchor());
+  const Dim& axes = attributes.sizes[attributes.as_rows ? 1 : 0];
+  return call_once(b, "intarsia_non_zero",
+                   {b.buffer(b.anchor().inputs[0]), as_int(axes.number()), int{attributes.as_rows}});
 }
 
 BuiltKernel build_non_max_suppression(KernelBuilder& b) {
@@ -158,9 +168,9 @@ BuiltKernel build_non_max_suppression(KernelBuilder& b) {
   for (ValueId input : b.anchor().inputs) arguments.emplace_back(b.buffer(input));
   arguments.emplace_back(int{attributes.has_score});
   arguments.emplace_back(int{attributes.centered});
-  return call_once(
-      b, attributes.only_places ? "intarsia_non_max_suppression_places" : "intarsia_non_max_suppression",
-      arguments);
+  arguments.emplace_back(Expr(attributes.sigma));
+  arguments.emplace_back(static_cast<int>(attributes.parts));
+  return call_once(b, "intarsia_non_max_suppression", arguments);
 }
 
 /// Draws all numbers at once, as each depends on those before it.
@@ -188,15 +198,18 @@ BuiltKernel build_routine(KernelBuilder& b) {
       return build_max_roi_pool(b);
     case CoreOp::tree_ensemble:
       return build_tree_ensemble(b);
+    case CoreOp::max_unpool:
+      return call_once(
+          b, "intarsia_max_unpool",
+          {Halide::user_context_value(), b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});
     case CoreOp::random:
       return build_random(b);
     case CoreOp::non_zero:
-      return call_once(
-          b, "intarsia_non_zero",
-          {b.buffer(b.anchor().inputs[0]), int{attributes_of<CountedAttributes>(b.anchor()).as_rows}});
+      return build_non_zero(b);
     case CoreOp::compress:
-      return call_once(b, "intarsia_compress",
-                       {b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});
+      return call_once(
+          b, "intarsia_compress",
+          {Halide::user_context_value(), b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});
     case CoreOp::unique:
       return build_unique(b);
     case CoreOp::non_max_suppression:

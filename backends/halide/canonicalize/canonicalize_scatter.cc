@@ -67,22 +67,20 @@ Result<SymbolicShape> unpooled_sizes(const Rewriter& r) {
   return sizes;
 }
 
-/// Scatters the elements into zeros, by places in the flattened tensor; the sizes that the node asks for
-/// begin with it.
+/// Puts the elements of each plane into zeros, at places in the flattened tensor; the sizes that the node
+/// asks for begin with it.
 Status max_unpool(Rewriter& r) {
   const SymbolicShape sizes = TRY(unpooled_sizes(r)), &out = r.out_sizes();
   const ValueId x = r.stored_in(0);
   const DType dtype = r.dtype(x);
   if (r.dtype(r.in(1)) != DType::i64 || r.sizes(r.in(1)) != r.sizes(x))
     return fail("MaxUnpool with indices {}", print_shape(r.sizes(r.in(1))));
-  const auto flat = [&](const SymbolicShape& shape) {
-    return SymbolicShape{product_of_dims(shape, 0, shape.size())};
+  const auto planes = [](const SymbolicShape& shape) {
+    return SymbolicShape{product_of_dims(shape, 0, 2), product_of_dims(shape, 2, shape.size())};
   };
-  const ValueId zero = r.add_scalar(0, dtype);
-  const ValueId zeros = r.emit(CoreOp::expand, {r.reshape(zero, {1})}, dtype, flat(sizes));
-  const ValueId y = r.emit(CoreOp::scatter_elements,
-                           {zeros, r.reshape(r.in(1), flat(r.sizes(x))), r.reshape(x, flat(r.sizes(x)))},
-                           dtype, flat(sizes), ScatterAttributes{.from_end = false});
+  const SymbolicShape from = planes(r.sizes(x));
+  const ValueId y =
+      r.emit(CoreOp::max_unpool, {r.reshape(x, from), r.reshape(r.in(1), from)}, dtype, planes(sizes));
   SymbolicShape kept = sizes;
   for (size_t i = 0; i < kept.size(); ++i) {
     if (!provably_equal(out[i], sizes[i]) && !(out[i].is_number() && sizes[i].is_number()))
@@ -95,7 +93,7 @@ Status max_unpool(Rewriter& r) {
   }
   const ValueId inside = slice(r, r.reshape(y, sizes), SymbolicShape(kept.size(), 0),
                                std::vector<int64_t>(kept.size(), 1), kept);
-  r.set_output(0, r.emit(CoreOp::pad, {inside, zero}, dtype, out,
+  r.set_output(0, r.emit(CoreOp::pad, {inside, r.add_scalar(0, dtype)}, dtype, out,
                          PadAttributes{SymbolicShape(kept.size(), 0), PadMode::constant}));
   return {};
 }

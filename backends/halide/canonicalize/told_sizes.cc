@@ -22,8 +22,9 @@ bool is_counted(const Node& node) {
   constexpr auto ops =
       std::to_array<std::string_view>({"Compress", "NonMaxSuppression", "NonZero", "Unique"});
   constexpr auto own_ops =
-      std::to_array<std::string_view>({"NonMaxSuppressionPlaces", "NonZeroRows", "UniqueCounts"});
-  if (node.domain == own_domain) return std::ranges::find(own_ops, node.op) != own_ops.end();
+      std::to_array<std::string_view>({"NonMaxSuppressionPlaces", "NonZeroRows", "UniqueInOrder"});
+  if (node.domain == own_domain)
+    return std::ranges::find(own_ops, node.op) != own_ops.end() && node.attributes.get_int("padded", 0) == 0;
   return (node.domain.empty() || node.domain == "ai.onnx") && std::ranges::find(ops, node.op) != ops.end();
 }
 

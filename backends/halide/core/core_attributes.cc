@@ -12,6 +12,8 @@ namespace {
 constexpr auto pad_modes = std::to_array<std::string_view>({"constant", "reflect", "edge", "wrap"});
 constexpr auto update_names = std::to_array<std::string_view>({"none", "add", "mul", "max", "min"});
 
+constexpr auto box_parts = std::to_array<std::string_view>({"rows", "places", "scores", "number", "padded"});
+
 template <typename Enum>
 std::optional<Enum> find_named(std::span<const std::string_view> names, std::string_view name) {
   const auto at = std::ranges::find(names, name);
@@ -33,6 +35,7 @@ AttributeValue to_value(const SymbolicShape& sizes) {
 }
 AttributeValue to_value(PadMode mode) { return std::string(name_of(mode)); }
 AttributeValue to_value(Update update) { return std::string(name_of(update)); }
+AttributeValue to_value(BoxParts parts) { return std::string(name_of(parts)); }
 
 template <typename T>
 const T& get_checked(const AttributeValue& value) {
@@ -66,6 +69,11 @@ void from_value(const AttributeValue& value, Update& to) {
   const std::optional<Update> update = find_update(get_checked<std::string>(value));
   INTARSIA_CHECK(update.has_value());
   to = *update;
+}
+void from_value(const AttributeValue& value, BoxParts& to) {
+  const std::optional<BoxParts> parts = find_box_parts(get_checked<std::string>(value));
+  INTARSIA_CHECK(parts.has_value());
+  to = *parts;
 }
 
 struct Writer {
@@ -189,6 +197,7 @@ bool is_selection(CoreOp op) {
 CoreAttributes default_attributes_of_routine(CoreOp op) {
   if (op == CoreOp::top_k) return TopKAttributes{};
   if (op == CoreOp::tree_ensemble) return TreeAttributes{};
+  if (op == CoreOp::max_unpool) return NoAttributes{};
   if (op == CoreOp::random) return RandomAttributes{};
   if (is_selection(op)) return CountedAttributes{};
   return RoiAttributes{};
@@ -211,6 +220,12 @@ std::optional<PadMode> find_pad_mode(std::string_view name) { return find_named<
 std::string_view name_of(Update update) { return update_names.at(static_cast<size_t>(update)); }
 
 std::optional<Update> find_update(std::string_view name) { return find_named<Update>(update_names, name); }
+
+std::string_view name_of(BoxParts parts) { return box_parts.at(static_cast<size_t>(parts)); }
+
+std::optional<BoxParts> find_box_parts(std::string_view name) {
+  return find_named<BoxParts>(box_parts, name);
+}
 
 std::optional<CountedAttributes> counted_output(const Node& node) {
   if (!is_selection(op_of(node))) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/halide/abi/counted.h"
 #include "backends/halide/core/core_ops.h"
 
 namespace intarsia::halide {
@@ -118,11 +119,9 @@ std::optional<Update> find_update(std::string_view name);
 struct ScatterAttributes {
   int64_t axis = 0;
   Update update = Update::none;
-  bool from_end = true;  // negative places count from the end; else they are errors
   static void fields(auto& a, auto&& field) {
     field("axis", a.axis, 0);
     field("update", a.update);
-    field("from_end", a.from_end, true);
   }
   bool operator==(const ScatterAttributes&) const = default;
 };
@@ -202,6 +201,10 @@ struct TreeAttributes {
   bool operator==(const TreeAttributes&) const = default;
 };
 
+/// Returns the name in the text.
+std::string_view name_of(BoxParts parts);
+std::optional<BoxParts> find_box_parts(std::string_view name);
+
 /// Parameters of operators whose output has a size that they count: it is a header and the elements
 /// (abi/counted.h), which a run gives `sizes`, with the count as axis `counted`.
 struct CountedAttributes {
@@ -210,8 +213,10 @@ struct CountedAttributes {
   bool is_counted = true;  // whether it counts: groups of a Unique are as many as its elements
   int64_t wanted = 0;      // of a Unique: 0 values, 1 first places, 2 groups, 3 counts
   bool sorted = false;     // of a Unique
+  bool nan_apart = false;  // of a Unique: a slice with NaN equals no other
   bool has_score = false, centered = false;  // of a NonMaxSuppression
-  bool only_places = false;                  // of a NonMaxSuppression: i32 places of one image and class
+  BoxParts parts = BoxParts::rows;           // of a NonMaxSuppression
+  float sigma = 0;                           // of a NonMaxSuppression: above 0, overlaps lower scores
   bool as_rows = false;                      // of a NonZero: each place is a row, not a column
   static void fields(auto& a, auto&& field) {
     field("sizes", a.sizes);
@@ -219,9 +224,11 @@ struct CountedAttributes {
     field("is_counted", a.is_counted, true);
     field("wanted", a.wanted, 0);
     field("sorted", a.sorted, false);
+    field("nan_apart", a.nan_apart, false);
     field("has_score", a.has_score, false);
     field("centered", a.centered, false);
-    field("only_places", a.only_places, false);
+    field("parts", a.parts, BoxParts::rows);
+    field("sigma", a.sigma, 0.0f);
     field("as_rows", a.as_rows, false);
   }
   bool operator==(const CountedAttributes&) const = default;

@@ -52,6 +52,7 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::top_k, "TopK", Form::routine},
     {CoreOp::roi_align, "RoiAlign", Form::routine},
     {CoreOp::max_roi_pool, "MaxRoiPool", Form::routine},
+    {CoreOp::max_unpool, "MaxUnpool", Form::routine},
     {CoreOp::tree_ensemble, "TreeEnsemble", Form::routine},
     {CoreOp::non_zero, "NonZero", Form::routine},
     {CoreOp::compress, "Compress", Form::routine},

@@ -69,6 +69,7 @@ enum class CoreOp : uint8_t {
   top_k,
   roi_align,
   max_roi_pool,
+  max_unpool,
   tree_ensemble,
   non_zero,
   compress,

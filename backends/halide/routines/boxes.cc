@@ -44,29 +44,30 @@ class Boxes {
     ++count_;
   }
 
-  /// Checks whether the intersection of a box and some other is more than this share of their union.
-  bool overlap(const Box<Number>& box, float share) const {
+  /// Returns the share of their union that a box and one that is left have in common.
+  Number overlap(const Box<Number>& box, int64_t i) const {
+    const Number *top = room_.get(), *left = top + most_, *bottom = left + most_, *right = bottom + most_,
+                 *area = right + most_;
+    const Number height = std::min(box.bottom, bottom[i]) - std::max(box.top, top[i]),
+                 width = std::min(box.right, right[i]) - std::max(box.left, left[i]);
+    const Number shared = height * width, ratio = shared / (box.area + area[i] - shared);
+    const bool meet = (height > 0) & (width > 0) & (box.area > 0) & (area[i] > 0);
+    return meet ? ratio : 0;
+  }
+
+  /// Checks whether a box has more than this share in common with one that is left.
+  bool any_overlaps(const Box<Number>& box, float share) const {
     constexpr int64_t block = 16;
-    for (int64_t first = 0; first < count_; first += block)
-      if (overlap(box, share, first, std::min(first + block, count_))) return true;
+    for (int64_t first = 0; first < count_; first += block) {
+      const int64_t last = std::min(first + block, count_);
+      int overlapping = 0;
+      for (int64_t i = first; i < last; ++i) overlapping |= static_cast<int>(overlap(box, i) > share);
+      if (overlapping != 0) return true;
+    }
     return false;
   }
 
  private:
-  bool overlap(const Box<Number>& box, float share, int64_t first, int64_t last) const {
-    const Number *top = room_.get(), *left = top + most_, *bottom = left + most_, *right = bottom + most_,
-                 *area = right + most_;
-    int overlapping = 0;
-    for (int64_t i = first; i < last; ++i) {
-      const Number height = std::min(box.bottom, bottom[i]) - std::max(box.top, top[i]),
-                   width = std::min(box.right, right[i]) - std::max(box.left, left[i]);
-      const Number shared = height * width, ratio = shared / (box.area + area[i] - shared);
-      const bool meet = (height > 0) & (width > 0) & (box.area > 0) & (area[i] > 0);
-      overlapping |= static_cast<int>((meet ? ratio : 0) > share);
-    }
-    return overlapping != 0;
-  }
-
   int64_t most_, count_ = 0;
   Room<Number> room_;
 };
@@ -82,16 +83,34 @@ struct Rule {
   int64_t most;
   float overlap, score;
   bool has_score, is_centered;
+  float sigma;  // above 0, overlaps lower scores
 };
 
-/// Calls `take` with the place of each box of a class that is left. Candidates are an order and, in the low
-/// 32 bits, a place.
+/// Boxes of an image with their scores for a class.
+struct Scored {
+  const HalideBuffer& boxes;
+  int64_t image;
+  const float* scores;
+  int64_t stride, count;
+
+  float score(int64_t place) const { return scores[place * stride]; }
+
+  template <typename Number>
+  Box<Number> box(int64_t place, bool is_centered) const {
+    const float* numbers =
+        first<const float>(boxes) + image * boxes.dim[0].stride + place * boxes.dim[1].stride;
+    return read_box<Number>(numbers, boxes.dim[2].stride, is_centered);
+  }
+};
+
+/// Calls take(place, score) for each box of a class that is left. Candidates are an order and, in the low 32
+/// bits, a place.
 template <typename Number, typename Take>
-void suppress(const Rule& rule, const HalideBuffer& boxes, int64_t image, const float* scores, int64_t stride,
-              int64_t all, uint64_t* candidates, Boxes<Number>& left, const Take& take) {
+void suppress(const Rule& rule, const Scored& scored, uint64_t* candidates, Boxes<Number>& left,
+              const Take& take) {
   int64_t count = 0;
-  for (int64_t i = 0; i < all; ++i) {
-    const float score = scores[i * stride];
+  for (int64_t i = 0; i < scored.count; ++i) {
+    const float score = scored.score(i);
     candidates[count] = uint64_t{order_of(score)} << 32 | static_cast<uint32_t>(i);
     count += static_cast<int64_t>(!rule.has_score || score > rule.score);
   }
@@ -100,41 +119,126 @@ void suppress(const Rule& rule, const HalideBuffer& boxes, int64_t image, const 
   for (; count > 0 && left.count() < rule.most; --count) {
     std::pop_heap(candidates, candidates + count, std::greater<>());
     const int64_t place = static_cast<uint32_t>(candidates[count - 1]);
-    const float* numbers =
-        first<const float>(boxes) + image * boxes.dim[0].stride + place * boxes.dim[1].stride;
-    const Box<Number> box = read_box<Number>(numbers, boxes.dim[2].stride, rule.is_centered);
-    if (left.overlap(box, rule.overlap)) continue;
+    const Box<Number> box = scored.box<Number>(place, rule.is_centered);
+    if (left.any_overlaps(box, rule.overlap)) continue;
     left.add(box);
-    take(place);
+    take(place, scored.score(place));
   }
 }
 
-/// Calls write(number, image, class, place) for each box that is left.
-template <typename Number, typename Write>
-int non_max_suppression(void* context, const Rule& rule, const HalideBuffer& boxes,
-                        const HalideBuffer& scores, const HalideBuffer& output, const Write& write) {
-  const int64_t images = std::min(boxes.dim[0].extent, scores.dim[0].extent),
-                all = std::min(boxes.dim[1].extent, scores.dim[2].extent);
-  const Room<uint64_t> candidates(context, static_cast<size_t>(all) + 1);
-  Boxes<Number> left(context, rule.most);
+/// Box that may be left; the first `seen` of those that are left have lowered its score.
+struct Candidate {
+  float score;
+  int32_t place;
+  int64_t seen;
+
+  /// Checks whether another one comes before this.
+  bool operator<(const Candidate& other) const {
+    const uint32_t order = order_of(score), of_other = order_of(other.score);
+    return order != of_other ? order > of_other : place > other.place;
+  }
+};
+
+/// Lowers the score of a candidate for each box that is left and that it has not seen, the last one first,
+/// until it is too low (Bodla and others, "Soft-NMS", 2017).
+void lower_score(const Rule& rule, const Box<float>& box, const Boxes<float>& left, Candidate& candidate) {
+  const float scale = -0.5F / rule.sigma;
+  for (int64_t i = left.count() - 1; i >= candidate.seen; --i) {
+    const float overlap = left.overlap(box, i);
+    candidate.score *= std::exp(scale * overlap * overlap);
+    if (candidate.score <= rule.score) break;
+  }
+  candidate.seen = left.count();
+}
+
+/// The same as suppress(), with lowered scores in place of suppressed boxes.
+template <typename Take>
+void suppress_softly(const Rule& rule, const Scored& scored, Candidate* candidates, Boxes<float>& left,
+                     const Take& take) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < scored.count; ++i)
+    if (scored.score(i) > rule.score) candidates[count++] = {scored.score(i), static_cast<int32_t>(i), 0};
+  std::make_heap(candidates, candidates + count);
+  left.clear();
+  while (count > 0 && left.count() < rule.most) {
+    std::pop_heap(candidates, candidates + count);
+    Candidate& candidate = candidates[count - 1];
+    const float score = candidate.score;
+    const Box<float> box = scored.box<float>(candidate.place, rule.is_centered);
+    lower_score(rule, box, left, candidate);
+    if (candidate.score == score) {
+      left.add(box);
+      take(candidate.place, score);
+      --count;
+    } else if (candidate.score > rule.score) {
+      std::push_heap(candidates, candidates + count);
+    } else {
+      --count;
+    }
+  }
+}
+
+/// Suppresses boxes of one image and class.
+template <typename Take>
+int suppress_once(void* context, const Rule& rule, const Scored& scored, const Take& take) {
+  Boxes<float> left(context, rule.most);
+  const auto count = static_cast<size_t>(scored.count) + 1;
+  const Room<Candidate> candidates(context, rule.sigma > 0 ? count : 1);
+  const Room<uint64_t> ordered(context, rule.sigma > 0 ? 1 : count);
+  if (!left.has_room() || candidates.get() == nullptr || ordered.get() == nullptr)
+    return halide_error_out_of_memory(context);
+  if (rule.sigma > 0)
+    suppress_softly(rule, scored, candidates.get(), left, take);
+  else
+    suppress(rule, scored, ordered.get(), left, take);
+  return 0;
+}
+
+Scored scored_of(const HalideBuffer& boxes, const HalideBuffer& scores, int64_t image, int64_t of_class) {
+  const float* row =
+      first<const float>(scores) + image * scores.dim[0].stride + of_class * scores.dim[1].stride;
+  return {boxes, image, row, scores.dim[2].stride, std::min(boxes.dim[1].extent, scores.dim[2].extent)};
+}
+
+/// Writes image, class and place of each box that is left.
+int write_rows(void* context, const Rule& rule, const HalideBuffer& boxes, const HalideBuffer& scores,
+               const HalideBuffer& output) {
+  const int64_t images = std::min(boxes.dim[0].extent, scores.dim[0].extent);
+  const Room<uint64_t> candidates(context, static_cast<size_t>(boxes.dim[1].extent) + 1);
+  Boxes<double> left(context, rule.most);
   if (candidates.get() == nullptr || !left.has_room()) return halide_error_out_of_memory(context);
+  auto* const rows = reinterpret_cast<int64_t*>(output.host + counted_header);
   int64_t count = 0;
   for (int64_t image = 0; image < images; ++image)
-    for (int64_t of_class = 0; of_class < scores.dim[1].extent; ++of_class) {
-      const float* row =
-          first<const float>(scores) + image * scores.dim[0].stride + of_class * scores.dim[1].stride;
-      const auto take = [&](int64_t place) { write(count++, image, of_class, place); };
-      suppress(rule, boxes, image, row, scores.dim[2].stride, all, candidates.get(), left, take);
-    }
+    for (int64_t of_class = 0; of_class < scores.dim[1].extent; ++of_class)
+      suppress(rule, scored_of(boxes, scores, image, of_class), candidates.get(), left,
+               [&](int64_t place, float) {
+                 const int64_t found[] = {image, of_class, place};
+                 std::copy_n(found, 3, rows + 3 * count++);
+               });
   header_of(output).count = count;
   return 0;
 }
 
-Rule read_rule(const HalideBuffer& boxes, const HalideBuffer& most, const HalideBuffer& overlap,
-               const HalideBuffer& score, int has_score, int is_centered) {
-  const int64_t wanted = *first<const int64_t>(most), all = boxes.dim[1].extent;
-  return {std::clamp<int64_t>(wanted, 0, all), *first<const float>(overlap), *first<const float>(score),
-          has_score != 0, is_centered != 0};
+/// Writes what is wanted of the boxes that are left of one image and class.
+int write_parts(void* context, Rule rule, const Scored& scored, BoxParts parts, const HalideBuffer& output) {
+  const bool is_counted = parts == BoxParts::places || parts == BoxParts::scores;
+  auto* const to = reinterpret_cast<int32_t*>(output.host + (is_counted ? counted_header : 0));
+  const int64_t size = output.dim[0].extent, most = size / 2;
+  if (parts == BoxParts::padded) rule.most = std::min(rule.most, most);
+  if (!is_counted) std::fill_n(to, size, 0);
+  int64_t count = 0;
+  const int failure = suppress_once(context, rule, scored, [&](int64_t place, float score) {
+    if (parts == BoxParts::places || parts == BoxParts::padded) to[count] = static_cast<int32_t>(place);
+    if (parts == BoxParts::scores) to[count] = std::bit_cast<int32_t>(score);
+    if (parts == BoxParts::padded) to[most + count] = std::bit_cast<int32_t>(score);
+    ++count;
+  });
+  if (is_counted)
+    header_of(output).count = count;
+  else
+    to[size - 1] = static_cast<int32_t>(count);
+  return failure;
 }
 
 }  // namespace
@@ -143,27 +247,18 @@ extern "C" {
 
 int intarsia_non_max_suppression(void* context, HalideBuffer* boxes, HalideBuffer* scores, HalideBuffer* most,
                                  HalideBuffer* overlap, HalideBuffer* score, int has_score, int is_centered,
-                                 HalideBuffer* output) {
+                                 float sigma, int parts, HalideBuffer* output) {
   if (is_question(*boxes, *output)) return 0;
-  const auto write = [rows = reinterpret_cast<int64_t*>(output->host + counted_header)](
-                         int64_t i, int64_t image, int64_t of_class, int64_t place) {
-    const int64_t found[] = {image, of_class, place};
-    std::copy_n(found, 3, rows + 3 * i);
-  };
-  const Rule rule = read_rule(*boxes, *most, *overlap, *score, has_score, is_centered);
-  return non_max_suppression<double>(context, rule, *boxes, *scores, *output, write);
-}
-
-int intarsia_non_max_suppression_places(void* context, HalideBuffer* boxes, HalideBuffer* scores,
-                                        HalideBuffer* most, HalideBuffer* overlap, HalideBuffer* score,
-                                        int has_score, int is_centered, HalideBuffer* output) {
-  if (is_question(*boxes, *output)) return 0;
-  const auto write = [places = reinterpret_cast<int32_t*>(output->host + counted_header)](
-                         int64_t i, int64_t, int64_t, int64_t place) {
-    places[i] = static_cast<int32_t>(place);
-  };
-  const Rule rule = read_rule(*boxes, *most, *overlap, *score, has_score, is_centered);
-  return non_max_suppression<float>(context, rule, *boxes, *scores, *output, write);
+  const int64_t wanted = *first<const int64_t>(*most), all = boxes->dim[1].extent;
+  const Rule rule{std::clamp<int64_t>(wanted, 0, all),
+                  *first<const float>(*overlap),
+                  *first<const float>(*score),
+                  has_score != 0,
+                  is_centered != 0,
+                  sigma};
+  if (static_cast<BoxParts>(parts) == BoxParts::rows)
+    return write_rows(context, rule, *boxes, *scores, *output);
+  return write_parts(context, rule, scored_of(*boxes, *scores, 0, 0), static_cast<BoxParts>(parts), *output);
 }
 }
 

@@ -32,9 +32,10 @@ void visit_rows(const HalideBuffer& x, const Visit& visit) {
   }
 }
 
-/// Writes the places of true elements: all of the first axis, then all of the next, or one after the other.
+/// Writes the places of true elements: all of the first axis, then all of the next, or one after the other. A
+/// place along no axis has no numbers.
 template <bool as_rows>
-int non_zero(const HalideBuffer& flags, const HalideBuffer& output) {
+int non_zero(const HalideBuffer& flags, bool has_axes, const HalideBuffer& output) {
   const int axes = flags.dimensions, last = axes - 1;
   const int64_t size = flags.dim[last].extent, stride = flags.dim[last].stride;
   int64_t count = 0;
@@ -44,6 +45,7 @@ int non_zero(const HalideBuffer& flags, const HalideBuffer& output) {
     count += in_row;
   });
   auto* places = reinterpret_cast<int64_t*>(set_count(output, count));
+  if (!has_axes) return 0;
   const int64_t by_axis = as_rows ? 1 : count, by_place = as_rows ? axes : 1;
   int64_t at = 0;
   visit_rows(flags, [&](const uint8_t* row, const int64_t* index) {
@@ -58,20 +60,26 @@ int non_zero(const HalideBuffer& flags, const HalideBuffer& output) {
 }
 
 /// Takes the slices along the middle one of three axes that a condition, which may be shorter, says.
-int compress(const HalideBuffer& x, const HalideBuffer& condition, const HalideBuffer& output) {
-  const int64_t bytes = x.type.bits / 8, inner = x.dim[2].extent;
+int compress(void* context, const HalideBuffer& x, const HalideBuffer& condition,
+             const HalideBuffer& output) {
+  const int64_t bytes = x.type.bits / 8, outer = x.dim[0].extent, inner = x.dim[2].extent;
   const int64_t tests = std::min(condition.dim[0].extent, x.dim[1].extent);
-  const auto takes = [&](int64_t i) { return condition.host[i * condition.dim[0].stride] != 0; };
+  const Room<int64_t> places(context, static_cast<size_t>(tests) + 1);
+  if (places.get() == nullptr) return halide_error_out_of_memory(context);
   int64_t count = 0;
-  for (int64_t i = 0; i < tests; ++i) count += takes(i);
-  uint8_t* to = set_count(output, count);
-  for (int64_t outer = 0; outer < x.dim[0].extent; ++outer)
-    for (int64_t i = 0; i < tests; ++i) {
-      if (!takes(i)) continue;
-      const int64_t from = outer * x.dim[0].stride + i * x.dim[1].stride;
-      copy_elements(to, x.host + from * bytes, inner, x.dim[2].stride, bytes);
-      to += inner * bytes;
+  for (int64_t i = 0; i < tests; ++i) {
+    places.get()[count] = i;
+    count += condition.host[i * condition.dim[0].stride] != 0;
+  }
+  uint8_t* const to = set_count(output, count);
+  visit_parts(context, outer * count, inner, [&](int64_t first, int64_t last) {
+    int64_t block = first / std::max<int64_t>(count, 1), at = first - block * count;
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t from = block * x.dim[0].stride + places.get()[at] * x.dim[1].stride;
+      copy_elements(to + i * inner * bytes, x.host + from * bytes, inner, x.dim[2].stride, bytes);
+      if (++at == count) ++block, at = 0;
     }
+  });
   return 0;
 }
 
@@ -79,13 +87,14 @@ int compress(const HalideBuffer& x, const HalideBuffer& condition, const HalideB
 
 extern "C" {
 
-int intarsia_non_zero(HalideBuffer* flags, int as_rows, HalideBuffer* output) {
+int intarsia_non_zero(HalideBuffer* flags, int axes, int as_rows, HalideBuffer* output) {
   if (is_question(*flags, *output)) return 0;
-  return as_rows != 0 ? non_zero<true>(*flags, *output) : non_zero<false>(*flags, *output);
+  return as_rows != 0 ? non_zero<true>(*flags, axes > 0, *output)
+                      : non_zero<false>(*flags, axes > 0, *output);
 }
 
-int intarsia_compress(HalideBuffer* x, HalideBuffer* condition, HalideBuffer* output) {
-  return is_question(*x, *output) ? 0 : compress(*x, *condition, *output);
+int intarsia_compress(void* context, HalideBuffer* x, HalideBuffer* condition, HalideBuffer* output) {
+  return is_question(*x, *output) ? 0 : compress(context, *x, *condition, *output);
 }
 }
 

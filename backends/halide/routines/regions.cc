@@ -83,6 +83,98 @@ Sides sides_of(double at, int size) {
   return {low, low + 1, static_cast<float>(at - static_cast<double>(low)), true};
 }
 
+/// Elements of an axis that the samples of a bin are between, each once, and the weight of each in their
+/// mean.
+struct Tap {
+  int64_t at;
+  float weight;
+};
+
+/// Taps of all bins along an axis.
+class Taps {
+ public:
+  Taps(void* context, const RoiAxis& axis, int bins, int size)
+      : axis_(axis),
+        bins_(bins),
+        size_(size),
+        taps_(context, static_cast<size_t>(bins * std::min<int64_t>(2 * axis.samples, size)) + 1),
+        ends_(context, static_cast<size_t>(bins)) {}
+
+  bool has_room() const { return taps_.get() != nullptr && ends_.get() != nullptr; }
+
+  void find() {
+    Tap* end = taps_.get();
+    for (int bin = 0; bin < bins_; ++bin) {
+      Tap* const begin = end;
+      int64_t from, to;
+      axis_.near(bin, size_, from, to);
+      for (int64_t i = from; i < to; ++i) {
+        const Sides sides = sides_of(axis_.place(bin, i), size_);
+        if (!sides.inside) continue;
+        end = add(begin, end, sides.low, 1 - sides.part);
+        if (sides.high != sides.low) end = add(begin, end, sides.high, sides.part);
+      }
+      ends_.get()[bin] = end - taps_.get();
+    }
+    for (const Tap* tap = taps_.get(); tap != end; ++tap) {
+      first_ = std::min(first_, tap->at);
+      last_ = std::max(last_, tap->at);
+    }
+  }
+
+  const Tap* begin(int bin) const { return taps_.get() + (bin == 0 ? 0 : ends_.get()[bin - 1]); }
+  const Tap* end(int bin) const { return taps_.get() + ends_.get()[bin]; }
+  /// Returns the least element of all bins, and the number of elements from there to the greatest.
+  int64_t first() const { return first_; }
+  int64_t extent() const { return std::max<int64_t>(last_ - first_ + 1, 0); }
+
+ private:
+  Tap* add(Tap* begin, Tap* end, int64_t at, float weight) const {
+    weight /= static_cast<float>(axis_.samples);
+    for (Tap* tap = end; tap != begin;)
+      if ((--tap)->at == at) {
+        tap->weight += weight;
+        return end;
+      }
+    *end = {at, weight};
+    return end + 1;
+  }
+
+  const RoiAxis& axis_;
+  const int bins_, size_;
+  Room<Tap> taps_;
+  Room<int64_t> ends_;
+  int64_t first_ = std::numeric_limits<int64_t>::max() / 2, last_ = -1;
+};
+
+/// Adds weight * row to sums, of so many columns.
+void add_row(float* sums, const float* row, int64_t column, int64_t columns, float weight) {
+  if (column == 1)
+    for (int64_t i = 0; i < columns; ++i) sums[i] += weight * row[i];
+  else
+    for (int64_t i = 0; i < columns; ++i) sums[i] += weight * row[i * column];
+}
+
+/// Computes the means of a region's bins: the weights of samples are products of those of rows and of
+/// columns, so that each row of bins first is one row of elements.
+void pool_means(const Image& image, const Taps& rows, const Taps& columns, float* sums, const Bins& bins) {
+  const int64_t extent = columns.extent();
+  for (int c = 0; c < image.channels; ++c) {
+    const float* const plane = image.begin + c * image.channel + columns.first() * image.column;
+    for (int i = 0; i < bins.rows; ++i) {
+      std::fill_n(sums, extent, 0.0F);
+      for (const Tap* tap = rows.begin(i); tap != rows.end(i); ++tap)
+        add_row(sums, plane + tap->at * image.row, image.column, extent, tap->weight);
+      for (int j = 0; j < bins.columns; ++j) {
+        float mean = 0;
+        for (const Tap* tap = columns.begin(j); tap != columns.end(j); ++tap)
+          mean += tap->weight * sums[tap->at - columns.first()];
+        bins.begin[c * bins.channel + i * bins.row + j * bins.column] = mean;
+      }
+    }
+  }
+}
+
 /// Samples of a bin: offsets of the four elements around each, and their weights.
 struct Samples {
   static constexpr int most = 64;
@@ -102,14 +194,8 @@ struct Samples {
   }
 };
 
-struct RoiRule {
-  int sampling;
-  float scale;
-  bool half_pixel, maximum;
-};
-
-/// Adds samples to a bin of each channel.
-void pool(const Samples& samples, const Image& image, const RoiRule& rule, float* bin, int64_t next_channel) {
+/// Takes the greatest weighted element of samples and of a bin of each channel.
+void take_greatest(const Samples& samples, const Image& image, float* bin, int64_t next_channel) {
   for (int c = 0; c < image.channels; ++c) {
     const float* plane = image.begin + c * image.channel;
     float& to = bin[c * next_channel];
@@ -118,19 +204,14 @@ void pool(const Samples& samples, const Image& image, const RoiRule& rule, float
       const float* of = samples.weights[s];
       float term[4];
       for (int k = 0; k < 4; ++k) term[k] = of[k] * plane[at[k]];
-      if (rule.maximum)
-        to = std::max({to, term[0], term[1], term[2], term[3]});
-      else
-        to += (term[0] + term[1]) + (term[2] + term[3]);
+      to = std::max({to, term[0], term[1], term[2], term[3]});
     }
   }
 }
 
-void pool_bin(const Image& image, const RoiRule& rule, const RoiAxis axes[2], const int bin[2],
-              const Bins& bins) {
+void pool_maximum(const Image& image, const RoiAxis axes[2], const int bin[2], const Bins& bins) {
   float* to = bins.begin + bin[0] * bins.row + bin[1] * bins.column;
-  for (int c = 0; c < image.channels; ++c)
-    to[c * bins.channel] = rule.maximum ? -std::numeric_limits<float>::infinity() : 0.0f;
+  for (int c = 0; c < image.channels; ++c) to[c * bins.channel] = -std::numeric_limits<float>::infinity();
   int64_t top, bottom, left, right, seen = 0;
   axes[0].near(bin[0], image.rows, top, bottom);
   axes[1].near(bin[1], image.columns, left, right);
@@ -143,22 +224,22 @@ void pool_bin(const Image& image, const RoiRule& rule, const RoiAxis axes[2], co
       ++seen;
       samples.add(image, v, h);
       if (samples.count < Samples::most) continue;
-      pool(samples, image, rule, to, bins.channel);
+      take_greatest(samples, image, to, bins.channel);
       samples.count = 0;
     }
   }
-  pool(samples, image, rule, to, bins.channel);
+  take_greatest(samples, image, to, bins.channel);
   // Samples outside are zeros.
   const int64_t all = axes[0].samples * axes[1].samples;
-  const bool has_zeros = seen < all || all == 0;
-  for (int c = 0; c < image.channels; ++c) {
-    float& value = to[c * bins.channel];
-    if (!rule.maximum)
-      value /= static_cast<float>(std::max<int64_t>(1, all));
-    else if (has_zeros)
-      value = std::max(value, 0.0f);
-  }
+  if (seen < all || all == 0)
+    for (int c = 0; c < image.channels; ++c) to[c * bins.channel] = std::max(to[c * bins.channel], 0.0F);
 }
+
+struct RoiRule {
+  int sampling;
+  float scale;
+  bool half_pixel, maximum;
+};
 
 /// Returns false if the region is too far away.
 bool find_axis(const RoiRule& rule, double start, double end, int bins, RoiAxis& axis) {
@@ -226,8 +307,19 @@ int intarsia_roi_align(void* context, HalideBuffer* batch, HalideBuffer* regions
       halide_error(context, "a region is too large or too far away");
       return failed;
     }
+    if (!rule.maximum) {
+      Taps rows(context, axes[0], bins.rows, image.rows),
+          columns(context, axes[1], bins.columns, image.columns);
+      const Room<float> sums(context, static_cast<size_t>(image.columns));
+      if (!rows.has_room() || !columns.has_room() || sums.get() == nullptr)
+        return halide_error_out_of_memory(context);
+      rows.find();
+      columns.find();
+      pool_means(image, rows, columns, sums.get(), bins);
+      continue;
+    }
     for (int bin[2] = {0, 0}; bin[0] < bins.rows; ++bin[0])
-      for (bin[1] = 0; bin[1] < bins.columns; ++bin[1]) pool_bin(image, rule, axes, bin, bins);
+      for (bin[1] = 0; bin[1] < bins.columns; ++bin[1]) pool_maximum(image, axes, bin, bins);
   }
   return 0;
 }

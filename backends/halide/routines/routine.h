@@ -3,6 +3,9 @@
 // linked into programs that call them. They need nothing but the C library, and throw nothing.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "backends/halide/abi/halide_abi.h"
 
 namespace intarsia::halide::routines {
@@ -48,5 +51,21 @@ class Room {
   void* context_;
   T* memory_;
 };
+
+/// Calls visit(first, last) for parts of 0 ... count - 1, on the threads of the run. `work` is that of one,
+/// in elements: parts have so many that sharing them pays.
+template <typename Visit>
+void visit_parts(void* context, int64_t count, int64_t work, const Visit& visit) {
+  constexpr int64_t least_work = 1 << 14, most_parts = 64;
+  const int64_t parts =
+      std::clamp<int64_t>(count * work / least_work, 1, std::clamp<int64_t>(count, 1, most_parts));
+  auto visit_part = [&](int64_t part) { visit(count * part / parts, count * (part + 1) / parts); };
+  using VisitPart = decltype(visit_part);
+  const auto task = [](void*, int part, uint8_t* closure) {
+    (*reinterpret_cast<VisitPart*>(closure))(part);
+    return 0;
+  };
+  halide_do_par_for(context, task, 0, static_cast<int>(parts), reinterpret_cast<uint8_t*>(&visit_part));
+}
 
 }  // namespace intarsia::halide::routines

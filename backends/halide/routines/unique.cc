@@ -1,8 +1,10 @@
-// Distinct elements, by unsigned keys in their order. If they are few, a hash table finds them and only these
+// Distinct slices, by rows of unsigned keys in their order. Rows of several keys are numbered in their order
+// first, so that one key stands for each. If distinct keys are few, a hash table finds them and only these
 // are sorted; otherwise all keys are.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -31,13 +33,47 @@ Entry* sort_by_key(Entry* entries, Entry* other, int64_t size, int key_bits) {
   return entries;
 }
 
-/// Groups of equal keys, numbered from 0. An entry is a key and, in its low 32 bits, a number.
+/// Rows of keys, side by side.
+template <typename Key>
+struct Rows {
+  const Key* keys;
+  int64_t count, width;
+
+  const Key* row(int32_t i) const { return keys + i * width; }
+  bool has_nan(int32_t i) const {
+    return std::find(row(i), row(i) + width, std::numeric_limits<Key>::max()) != row(i) + width;
+  }
+
+  /// Returns a negative number, 0 or a positive one.
+  int compare(int32_t a, int32_t b) const {
+    const auto [left, right] = std::mismatch(row(a), row(a) + width, row(b));
+    return left == row(a) + width ? 0 : *left < *right ? -1 : 1;
+  }
+
+  /// Numbers rows in their order; equal rows have one number, unless they have NaN and that is apart.
+  void rank(bool nan_apart, int32_t* order, uint32_t* ranks) const {
+    std::iota(order, order + count, 0);
+    std::sort(order, order + count, [this](int32_t a, int32_t b) {
+      const int difference = compare(a, b);
+      return difference != 0 ? difference < 0 : a < b;
+    });
+    uint32_t rank = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (i > 0 && (compare(order[i - 1], order[i]) != 0 || (nan_apart && has_nan(order[i])))) ++rank;
+      ranks[order[i]] = rank;
+    }
+  }
+};
+
+/// Groups of equal keys, numbered from 0. An entry is a key and, in its low 32 bits, a number. Where NaN is
+/// apart, each of the greatest keys is a group of its own.
 template <typename Key, typename Entry>
 class Groups {
  public:
-  Groups(void* context, const Key* keys, int64_t size)
+  Groups(void* context, const Key* keys, int64_t size, bool nan_apart)
       : keys_(keys),
         size_(size),
+        nan_apart_(nan_apart),
         groups_(context, 4 * static_cast<size_t>(size) + 1),
         slots_(context, slot_count()),
         entries_(context, 2 * static_cast<size_t>(size) + 1) {}
@@ -88,6 +124,12 @@ class Groups {
     int64_t steps_left = most_steps * size_;
     std::fill_n(slots_.get(), mask + 1, -1);
     for (int64_t i = 0; i < size_; ++i) {
+      if (is_apart(keys_[i])) {
+        if (count_ >= size_ / least_in_group) return false;
+        add_group(i);
+        add_element(i, static_cast<int32_t>(count_ - 1));
+        continue;
+      }
       const uint64_t mixed = (keys_[i] ^ uint64_t{keys_[i]} >> 32) * 0x9e3779b97f4a7c15;
       size_t slot = mixed >> shift;
       for (; slots_.get()[slot] >= 0 && keys_[first_places()[slots_.get()[slot]]] != keys_[i]; --steps_left)
@@ -110,7 +152,7 @@ class Groups {
     const Entry* const sorted = sort_by_key(entries_.get(), entries_.get() + size_, size_, key_bits);
     for (int64_t i = 0; i < size_; ++i) {
       const auto place = static_cast<uint32_t>(sorted[i]);
-      if (i == 0 || sorted[i - 1] >> 32 != sorted[i] >> 32) add_group(place);
+      if (i == 0 || sorted[i - 1] >> 32 != sorted[i] >> 32 || is_apart(keys_[place])) add_group(place);
       add_element(place, static_cast<int32_t>(count_ - 1));
     }
   }
@@ -122,68 +164,107 @@ class Groups {
     for (int64_t i = 0; i < count_; ++i) order()[i] = static_cast<int32_t>(static_cast<uint32_t>(sorted[i]));
   }
 
+  bool is_apart(Key key) const { return nan_apart_ && key == std::numeric_limits<Key>::max(); }
+
   const Key* keys_;
   const int64_t size_;
+  const bool nan_apart_;
   int64_t count_ = 0;
   Room<int32_t> groups_, slots_;  // a slot has a group, or -1
   Room<Entry> entries_;
 };
 
 /// Writes the place of each element's group in the order. The groups' counts are then of no use.
-template <typename AnyGroups>
+template <typename Number, typename AnyGroups>
 void write_groups(const AnyGroups& groups, int64_t size, const HalideBuffer& output) {
   int32_t* const ranks = groups.counts();
   for (int64_t i = 0; i < groups.count(); ++i) ranks[groups.order()[i]] = static_cast<int32_t>(i);
   for (int64_t i = 0; i < size; ++i)
-    first<int64_t>(output)[i * output.dim[0].stride] = ranks[groups.of_elements()[i]];
+    first<Number>(output)[i * output.dim[0].stride] = ranks[groups.of_elements()[i]];
 }
 
-/// Writes what is wanted of each group, in their order.
+/// Writes the first slice of each group, in their order; `x` has slices along the middle one of three axes.
 template <typename AnyGroups>
-void write_counted(const AnyGroups& groups, Wanted wanted, const HalideBuffer& x,
-                   const HalideBuffer& output) {
-  const int64_t bytes = x.type.bits / 8;
-  uint8_t* const to = set_count(output, groups.count());
-  for (int64_t i = 0; i < groups.count(); ++i) {
-    const int32_t group = groups.order()[i], place = groups.first_places()[group];
-    if (wanted == Wanted::values)
-      copy_elements(to + i * bytes, x.host + place * x.dim[0].stride * bytes, 1, 1, bytes);
-    else if (output.type.bits == 32)
-      reinterpret_cast<int32_t*>(to)[i] = groups.counts()[group];
-    else
-      reinterpret_cast<int64_t*>(to)[i] = wanted == Wanted::counts ? groups.counts()[group] : place;
-  }
+void write_slices(const AnyGroups& groups, const HalideBuffer& x, const HalideBuffer& output) {
+  const int64_t bytes = x.type.bits / 8, inner = x.dim[2].extent;
+  uint8_t* to = set_count(output, groups.count());
+  for (int64_t outer = 0; outer < x.dim[0].extent; ++outer)
+    for (int64_t i = 0; i < groups.count(); ++i, to += inner * bytes) {
+      const int64_t place = groups.first_places()[groups.order()[i]];
+      const int64_t from = outer * x.dim[0].stride + place * x.dim[1].stride;
+      copy_elements(to, x.host + from * bytes, inner, x.dim[2].stride, bytes);
+    }
+}
+
+/// Writes the first place of each group, or how many slices it has, in their order.
+template <typename Number, typename AnyGroups>
+void write_numbers(const AnyGroups& groups, Wanted wanted, const HalideBuffer& output) {
+  auto* const to = reinterpret_cast<Number*>(set_count(output, groups.count()));
+  const int32_t* const numbers = wanted == Wanted::counts ? groups.counts() : groups.first_places();
+  for (int64_t i = 0; i < groups.count(); ++i) to[i] = numbers[groups.order()[i]];
+}
+
+/// What a call is asked for.
+struct Request {
+  Wanted wanted;
+  bool is_sorted, nan_apart;
+};
+
+/// Finds groups of keys, and writes what is wanted of them.
+template <typename Key, typename Entry>
+int write_distinct(void* context, const Key* keys, int64_t count, const Request& request,
+                   const HalideBuffer& x, const HalideBuffer& output) {
+  Groups<Key, Entry> groups(context, keys, count, request.nan_apart);
+  if (!groups.has_room()) return halide_error_out_of_memory(context);
+  groups.find(request.is_sorted);
+  const bool is_long = output.type.bits == 64;
+  if (request.wanted == Wanted::values)
+    write_slices(groups, x, output);
+  else if (request.wanted == Wanted::groups)
+    is_long ? write_groups<int64_t>(groups, count, output) : write_groups<int32_t>(groups, count, output);
+  else
+    is_long ? write_numbers<int64_t>(groups, request.wanted, output)
+            : write_numbers<int32_t>(groups, request.wanted, output);
+  return 0;
 }
 
 template <typename Key, typename Entry>
-int unique(void* context, HalideBuffer& keys, const HalideBuffer& x, int length, int wanted, int is_sorted,
-           const HalideBuffer& output) {
+int unique(void* context, HalideBuffer& keys, const HalideBuffer& x, const Rows<Key>& rows,
+           const Request& request, const HalideBuffer& output) {
   if (is_question(keys, output)) {
-    answer_rows(keys, output, length);
+    const auto set = [&keys](int axis, int64_t extent) {
+      auto& dim = const_cast<HalideDimension&>(keys.dim[axis]);
+      dim.min = 0, dim.extent = static_cast<int32_t>(extent);
+    };
+    set(0, rows.count), set(1, rows.width);
     return 0;
   }
-  Groups<Key, Entry> groups(context, first<const Key>(keys), length);
-  if (!groups.has_room()) return halide_error_out_of_memory(context);
-  groups.find(is_sorted != 0);
-  if (static_cast<Wanted>(wanted) == Wanted::groups)
-    write_groups(groups, length, output);
-  else
-    write_counted(groups, static_cast<Wanted>(wanted), x, output);
-  return 0;
+  if (rows.width == 1) return write_distinct<Key, Entry>(context, rows.keys, rows.count, request, x, output);
+  const auto room = static_cast<size_t>(rows.count) + 1;
+  const Room<int32_t> order(context, room);
+  const Room<uint32_t> ranks(context, room);
+  if (order.get() == nullptr || ranks.get() == nullptr) return halide_error_out_of_memory(context);
+  rows.rank(request.nan_apart, order.get(), ranks.get());
+  const Request ranked{request.wanted, request.is_sorted, false};
+  return write_distinct<uint32_t, uint64_t>(context, ranks.get(), rows.count, ranked, x, output);
 }
 
 }  // namespace
 
 extern "C" {
 
-int intarsia_unique_32(void* context, HalideBuffer* keys, HalideBuffer* x, int length, int wanted,
-                       int is_sorted, HalideBuffer* output) {
-  return unique<uint32_t, uint64_t>(context, *keys, *x, length, wanted, is_sorted, *output);
+int intarsia_unique_32(void* context, HalideBuffer* keys, HalideBuffer* x, int count, int width, int wanted,
+                       int is_sorted, int nan_apart, HalideBuffer* output) {
+  const Request request{static_cast<Wanted>(wanted), is_sorted != 0, nan_apart != 0};
+  const Rows<uint32_t> rows{first<const uint32_t>(*keys), count, width};
+  return unique<uint32_t, uint64_t>(context, *keys, *x, rows, request, *output);
 }
 
-int intarsia_unique_64(void* context, HalideBuffer* keys, HalideBuffer* x, int length, int wanted,
-                       int is_sorted, HalideBuffer* output) {
-  return unique<uint64_t, unsigned __int128>(context, *keys, *x, length, wanted, is_sorted, *output);
+int intarsia_unique_64(void* context, HalideBuffer* keys, HalideBuffer* x, int count, int width, int wanted,
+                       int is_sorted, int nan_apart, HalideBuffer* output) {
+  const Request request{static_cast<Wanted>(wanted), is_sorted != 0, nan_apart != 0};
+  const Rows<uint64_t> rows{first<const uint64_t>(*keys), count, width};
+  return unique<uint64_t, unsigned __int128>(context, *keys, *x, rows, request, *output);
 }
 }
 

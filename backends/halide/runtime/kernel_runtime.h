@@ -33,6 +33,7 @@ class KernelRuntime : HalideKernelRuntime {
   void* table() { return static_cast<HalideKernelRuntime*>(this); }
   /// Returns the message of the first failing worker; to be called after a loop, not during one.
   const char* message() const { return message_.data(); }
+  bool has_message() const { return has_message_.test(std::memory_order_relaxed); }
   /// Returns the first error of a launch, after which no more work is launched: kernels do not look at it.
   const Status& launched() const { return launched_; }
 

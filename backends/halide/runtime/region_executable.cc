@@ -73,6 +73,8 @@ Status repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments, con
     TRY(check_indices(call, buffers));
     const int status = call.kernel(arguments);
     if (status != 0) return fail("status {}: {}", status, runtime.message());
+    // Kernels without checks ignore the status of a function that they call.
+    if (runtime.has_message()) return fail("{}", runtime.message());
   }
   return {};
 }

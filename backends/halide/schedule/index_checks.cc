@@ -43,12 +43,8 @@ std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
       return {along(size(attributes_of<AxisAttributes>(node).axis))};
     case CoreOp::gather_nd:
       return limits_of_tuples(body, node, attributes_of<GatherNdAttributes>(node).batch_dims);
-    case CoreOp::scatter_elements: {
-      const ScatterAttributes scatter = attributes_of<ScatterAttributes>(node);
-      IndexLimits limits = along(size(scatter.axis));
-      if (!scatter.from_end) limits.low = 0;
-      return {limits};
-    }
+    case CoreOp::scatter_elements:
+      return {along(size(attributes_of<ScatterAttributes>(node).axis))};
     case CoreOp::roi_align:
       return {{0, size(0) - 1}};
     case CoreOp::scatter_nd:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <queue>
 
 #include "backends/reference/kernels/kernel_families.h"
 #include "backends/reference/kernels/move.h"
@@ -185,6 +186,7 @@ Number intersection_over_union(const Box<Number>& a, const Box<Number>& b) {
 struct Selection {
   std::optional<float> score_threshold;
   float overlap_threshold = 0;
+  float sigma = 0;   // above 0, overlaps lower scores
   int64_t most = 0;  // boxes per class and image
   bool centered = false;
 };
@@ -198,37 +200,77 @@ Result<std::optional<float>> optional_float(const KernelContext& context, size_t
   return std::optional(view.as<float>()[0]);
 }
 
-/// Selects boxes greedily: the best box first, without those that overlap a chosen one. Overlaps are rounded
-/// as numbers of that type.
-template <typename Number>
-std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> boxes,
-                                  std::span<const float> scores) {
-  std::vector<int64_t> order;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (!rule.score_threshold || scores[i] > *rule.score_threshold) order.push_back(static_cast<int64_t>(i));
+/// Box that is left, or may be.
+struct Candidate {
+  int64_t place;
+  float score;
+  size_t seen = 0;  // boxes that were left and have lowered its score
+
+  /// Orders boxes, the best one last. NaN, which has no order, is the worst.
+  bool operator<(const Candidate& other) const {
+    const auto key = [](float x) { return std::isnan(x) ? -std::numeric_limits<float>::infinity() : x; };
+    if (key(score) != key(other.score)) return key(score) < key(other.score);
+    return place > other.place;
   }
-  // NaN, which has no order, comes last.
-  const auto key = [&](int64_t i) {
-    const float score = scores[static_cast<size_t>(i)];
-    return std::isnan(score) ? -std::numeric_limits<float>::infinity() : score;
+};
+
+/// Selects boxes greedily: the best box first, without those that overlap a chosen one, or with a lower score
+/// for each chosen one (Bodla and others, "Soft-NMS", 2017). Overlaps are rounded as numbers of that type.
+template <typename Number>
+std::vector<Candidate> select_boxes(const Selection& rule, std::span<const float> boxes,
+                                    std::span<const float> scores) {
+  const auto passes = [&](float score) { return !rule.score_threshold || score > *rule.score_threshold; };
+  std::priority_queue<Candidate> queue;
+  for (size_t i = 0; i < scores.size(); ++i)
+    if (passes(scores[i])) queue.push({static_cast<int64_t>(i), scores[i]});
+  const auto box_of = [&](const Candidate& candidate) {
+    return read_box<Number>(boxes.data() + 4 * candidate.place, rule.centered);
   };
-  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return key(a) > key(b); });
-  std::vector<int64_t> chosen;
-  for (int64_t candidate : order) {
-    if (static_cast<int64_t>(chosen.size()) >= rule.most) break;
-    const Box<Number> box = read_box<Number>(boxes.data() + 4 * candidate, rule.centered);
-    const bool covered = std::ranges::any_of(chosen, [&](int64_t other) {
-      return intersection_over_union(box, read_box<Number>(boxes.data() + 4 * other, rule.centered)) >
-             rule.overlap_threshold;
-    });
-    if (!covered) chosen.push_back(candidate);
+  std::vector<Candidate> chosen;
+  for (; !queue.empty() && std::ssize(chosen) < rule.most;) {
+    Candidate candidate = queue.top();
+    queue.pop();
+    const float before = candidate.score;
+    bool covered = false;
+    for (size_t i = chosen.size(); i > candidate.seen && !covered;) {
+      const Number overlap = intersection_over_union(box_of(candidate), box_of(chosen[--i]));
+      if (rule.sigma > 0) {
+        const auto share = static_cast<float>(overlap);
+        candidate.score *= std::exp(-0.5F / rule.sigma * share * share);
+        if (candidate.score <= rule.score_threshold) break;
+      } else {
+        covered = overlap > rule.overlap_threshold;
+      }
+    }
+    candidate.seen = chosen.size();
+    if (covered) continue;
+    if (rule.sigma <= 0 || candidate.score == before)
+      chosen.push_back(candidate);
+    else if (passes(candidate.score))
+      queue.push(candidate);
   }
   return chosen;
 }
 
-/// Returns the image, the class and the place of each box that is left, one after the other.
+/// Box that is left.
+struct LeftBox {
+  int64_t image, of_class, place;
+  float score;
+};
+
+Result<Selection> read_selection(const KernelContext& context) {
+  Selection rule;
+  rule.most = context.has_input(2) ? TRY(input_int(context, 2)) : 0;
+  rule.overlap_threshold = TRY(optional_float(context, 3)).value_or(0.0F);
+  rule.score_threshold = TRY(optional_float(context, 4));
+  rule.centered = context.attributes().get_int("center_point_box", 0) != 0;
+  rule.sigma = context.attributes().get_float("sigma", 0);
+  return rule;
+}
+
+/// Returns the boxes that are left of each image and class, one after the other.
 template <typename Number>
-Result<std::vector<int64_t>> left_boxes(const KernelContext& context) {
+Result<std::vector<LeftBox>> left_boxes(const KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_rank(context, 0, 3));
   TRY(require_rank(context, 1, 3));
@@ -238,36 +280,47 @@ Result<std::vector<int64_t>> left_boxes(const KernelContext& context) {
       boxes.shape[0] != scores.shape[0] || boxes.shape[1] != scores.shape[2]) {
     return fail("boxes {} and scores {}", print_shape(boxes.shape), print_shape(scores.shape));
   }
-  Selection rule;
-  rule.most = context.has_input(2) ? TRY(input_int(context, 2)) : 0;
-  rule.overlap_threshold = TRY(optional_float(context, 3)).value_or(0.0F);
-  rule.score_threshold = TRY(optional_float(context, 4));
-  rule.centered = context.attributes().get_int("center_point_box", 0) != 0;
+  const Selection rule = TRY(read_selection(context));
   const auto count = static_cast<size_t>(boxes.shape[1]);
-  std::vector<int64_t> result;
+  std::vector<LeftBox> result;
   for (int64_t i = 0; i < scores.shape[0] * scores.shape[1]; ++i) {
     const int64_t image = i / scores.shape[1];
     const auto of_image = boxes.as<float>().subspan(static_cast<size_t>(image) * count * 4, count * 4);
     const auto of_class = scores.as<float>().subspan(static_cast<size_t>(i) * count, count);
-    for (int64_t box : select_boxes<Number>(rule, of_image, of_class)) {
-      result.insert(result.end(), {image, i % scores.shape[1], box});
-    }
+    for (const Candidate& box : select_boxes<Number>(rule, of_image, of_class))
+      result.push_back({image, i % scores.shape[1], box.place, box.score});
   }
   return result;
 }
 
 Status non_max_suppression(KernelContext& context) {
-  const std::vector<int64_t> left = TRY(left_boxes<double>(context));
-  const TensorView y = TRY(context.output(0, DType::i64, {static_cast<int64_t>(left.size() / 3), 3}));
-  std::ranges::copy(left, y.as<int64_t>().begin());
+  const std::vector<LeftBox> left = TRY(left_boxes<double>(context));
+  const TensorView y = TRY(context.output(0, DType::i64, {std::ssize(left), 3}));
+  int64_t* row = y.as<int64_t>().data();
+  for (const LeftBox& box : left)
+    for (int64_t number : {box.image, box.of_class, box.place}) *row++ = number;
   return {};
 }
 
-/// Returns only places; overlaps are those of f32.
+/// Returns places, scores and the number of boxes, where padded with zeros; overlaps are those of f32.
 Status non_max_suppression_places(KernelContext& context) {
-  const std::vector<int64_t> left = TRY(left_boxes<float>(context));
-  const TensorView y = TRY(context.output(0, DType::i32, {static_cast<int64_t>(left.size() / 3)}));
-  for (size_t i = 0; 3 * i < left.size(); ++i) y.as<int32_t>()[i] = static_cast<int32_t>(left[3 * i + 2]);
+  const std::vector<LeftBox> left = TRY(left_boxes<float>(context));
+  const bool is_padded = context.attributes().get_int("padded", 0) != 0;
+  const Shape shape = {is_padded ? std::max<int64_t>(TRY(input_int(context, 2)), 0) : std::ssize(left)};
+  TRY(checked_elements(shape));
+  if (context.wants_output(0)) {
+    const std::span<int32_t> places = TRY(context.output(0, DType::i32, shape)).as<int32_t>();
+    std::ranges::fill(places, 0);
+    std::ranges::transform(left, places.begin(),
+                           [](const LeftBox& box) { return static_cast<int32_t>(box.place); });
+  }
+  if (context.wants_output(1)) {
+    const std::span<float> scores = TRY(context.output(1, DType::f32, shape)).as<float>();
+    std::ranges::fill(scores, 0.0F);
+    std::ranges::transform(left, scores.begin(), &LeftBox::score);
+  }
+  if (context.wants_output(2))
+    TRY(context.output(2, DType::i32, {})).as<int32_t>()[0] = static_cast<int32_t>(left.size());
   return {};
 }
 

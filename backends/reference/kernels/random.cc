@@ -95,9 +95,9 @@ Status run_multinomial(KernelContext& context) {
     for (int64_t c = 1; c < classes; ++c) largest = std::max(largest, row[c]);
     double total = 0;
     for (int64_t c = 0; c < classes; ++c) total += std::exp(row[c] - largest);
-    double left = uniform(generator) * total;
+    const double drawn = uniform(generator) * total;
     int64_t c = 0;
-    while (c + 1 < classes && (left -= std::exp(row[c] - largest)) >= 0) ++c;
+    for (double sum = 0; c + 1 < classes && drawn >= (sum += std::exp(row[c] - largest));) ++c;
     return static_cast<double>(c);
   });
 }

@@ -143,15 +143,20 @@ struct Groups {
   std::vector<int64_t> counts;
 };
 
+/// Order in which groups of slices are: that of the slices, where NaN is the last and equals NaN, or that of
+/// their places, where a slice with NaN may equal no other.
+enum class GroupOrder { slices, places, places_and_nan_apart };
+
 /// Groups slices, which in sorted order make runs of equal ones; `compare(a, b)` is negative, 0 or positive.
-template <typename Compare>
-Groups group_slices(int64_t size, bool sorted, Compare compare) {
+/// A slice for which is_apart() is true is a group of its own.
+template <typename Compare, typename IsApart>
+Groups group_slices(int64_t size, bool sorted, Compare compare, IsApart is_apart) {
   std::vector<int64_t> order = identity_map(size);
   std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
   Groups groups;
   groups.inverse.resize(static_cast<size_t>(size));
   for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || compare(order[i - 1], order[i]) != 0) {
+    if (i == 0 || compare(order[i - 1], order[i]) != 0 || is_apart(order[i])) {
       groups.first.push_back(order[i]);
       groups.counts.push_back(0);
     }
@@ -174,62 +179,81 @@ Groups group_slices(int64_t size, bool sorted, Compare compare) {
 }
 
 template <typename T, typename In>
-Groups group_values(const In& in, const AxisSplit& split, bool sorted) {
-  return group_slices(split.size, sorted, [&](int64_t a, int64_t b) {
-    for (int64_t o = 0; o < split.outer; ++o) {
-      for (int64_t i = 0; i < split.inner; ++i) {
-        const T& left = in[(o * split.size + a) * split.inner + i];
-        const T& right = in[(o * split.size + b) * split.inner + i];
-        if (less<T>(left, right)) return -1;
-        if (less<T>(right, left)) return 1;
-      }
-    }
-    return 0;
-  });
+Groups group_values(const In& in, const AxisSplit& split, GroupOrder order) {
+  // Calls visit with the places of the elements of a slice until it returns false.
+  const auto all_of_slice = [&](int64_t slice, auto visit) {
+    for (int64_t o = 0; o < split.outer; ++o)
+      for (int64_t i = 0; i < split.inner; ++i)
+        if (!visit((o * split.size + slice) * split.inner + i)) return false;
+    return true;
+  };
+  const auto compare = [&](int64_t a, int64_t b) {
+    int result = 0;
+    all_of_slice(a, [&](int64_t place) {
+      const T &left = in[place], &right = in[place + (b - a) * split.inner];
+      result = less<T>(left, right) ? -1 : less<T>(right, left) ? 1 : 0;
+      return result == 0;
+    });
+    return result;
+  };
+  const auto is_apart = [&](int64_t slice) {
+    if (order != GroupOrder::places_and_nan_apart) return false;
+    return !all_of_slice(slice, [&](int64_t place) { return in[place] == in[place]; });
+  };
+  return group_slices(split.size, order == GroupOrder::slices, compare, is_apart);
 }
 
-Result<Groups> find_groups(const ConstTensorView& x, int64_t axis, bool sorted) {
+Result<Groups> find_groups(const ConstTensorView& x, int64_t axis, GroupOrder order) {
   const AxisSplit split = split_at_axis(x.shape, axis);
   if (split.size > 0 && split.outer * split.inner == 0)
     return fail("slices of shape {} are empty", print_shape(x.shape));
-  if (x.dtype == DType::string) return group_values<std::string>(ReadElements<std::string>(x), split, sorted);
+  if (x.dtype == DType::string) return group_values<std::string>(ReadElements<std::string>(x), split, order);
   Groups groups;
   TRY(dispatch_number_or_bool(x.dtype, [&]<typename T>() -> Status {
-    groups = group_values<T>(ReadAs<T>(x), split, sorted);
+    groups = group_values<T>(ReadAs<T>(x), split, order);
     return {};
   }));
   return groups;
 }
 
-Status unique_counts(KernelContext& context) {
-  TRY(require_inputs(context, 1));
-  const auto [x, axis] = TRY(along_axis(context));
-  const Groups groups = TRY(find_groups(x, axis, false));
-  const TensorView y = TRY(context.output(0, DType::i32, {std::ssize(groups.counts)}));
-  std::ranges::transform(groups.counts, y.as<int32_t>().begin(),
-                         [](int64_t count) { return static_cast<int32_t>(count); });
+/// Sets an output to a list of places or counts.
+Status give_list(KernelContext& context, size_t output, DType dtype, const std::vector<int64_t>& list) {
+  if (!context.wants_output(output)) return {};
+  const TensorView y = TRY(context.output(output, dtype, {std::ssize(list)}));
+  if (dtype == DType::i64)
+    std::ranges::copy(list, y.as<int64_t>().begin());
+  else
+    std::ranges::transform(list, y.as<int32_t>().begin(),
+                           [](int64_t number) { return static_cast<int32_t>(number); });
   return {};
 }
 
 Status unique(KernelContext& context) {
   TRY(require_inputs(context, 1));
   const auto [x, axis] = TRY(along_axis(context));
-  const Groups groups = TRY(find_groups(x, axis, context.attributes().get_int("sorted", 1) != 0));
+  const bool is_sorted = context.attributes().get_int("sorted", 1) != 0;
+  const Groups groups = TRY(find_groups(x, axis, is_sorted ? GroupOrder::slices : GroupOrder::places));
   if (context.wants_output(0)) TRY(take_slices(context, x, axis, groups.first));
-  size_t output = 1;
-  for (const std::vector<int64_t>* list : {&groups.first, &groups.inverse, &groups.counts}) {
-    if (context.wants_output(output)) {
-      const TensorView y = TRY(context.output(output, DType::i64, {static_cast<int64_t>(list->size())}));
-      std::ranges::copy(*list, y.as<int64_t>().begin());
-    }
-    ++output;
-  }
-  return {};
+  TRY(give_list(context, 1, DType::i64, groups.first));
+  TRY(give_list(context, 2, DType::i64, groups.inverse));
+  return give_list(context, 3, DType::i64, groups.counts);
+}
+
+/// Gives distinct slices, groups and counts, as i32 or i64.
+Status unique_in_order(KernelContext& context) {
+  TRY(require_inputs(context, 1));
+  const auto [x, axis] = TRY(along_axis(context));
+  const auto i64 = static_cast<int64_t>(DType::i64);
+  const DType dtype = context.attributes().get_int("index_type", 0) == i64 ? DType::i64 : DType::i32;
+  const Groups groups = TRY(find_groups(x, axis, GroupOrder::places_and_nan_apart));
+  if (context.wants_output(0)) TRY(take_slices(context, x, axis, groups.first));
+  TRY(give_list(context, 1, dtype, groups.inverse));
+  return give_list(context, 2, dtype, groups.counts);
 }
 
 constexpr KernelEntry selection_rows[] = {
     {"Compress", "", compress}, {"NonZero", "", non_zero}, {"NonZeroRows", own_domain, non_zero_rows},
-    {"TopK", "", top_k},        {"Unique", "", unique},    {"UniqueCounts", own_domain, unique_counts},
+    {"TopK", "", top_k},        {"Unique", "", unique},    {"UniqueInOrder", own_domain, unique_in_order},
 };
 
 }  // namespace

@@ -13,11 +13,11 @@
 // canonicalize_resize.cc canonicalize_reduction.cc canonicalize_window.cc hoist_strides.cc
 // recurrent_weights.cc rewriter.cc simplify.cc backends/halide/core/ core_ops.cc permute_tensor.cc
 // backends/halide/fuse/ fuse.cc match_attention.cc backends/halide/layout/ choose_layouts.cc
-// backends/halide/routines/ random.cc regions.cc top_k.cc backends/halide/schedule/ attention_schedule.cc
-// coalesce.cc contraction_schedule.cc contraction_tile.cc isa.cc kernel.cc recurrence.cc share_kernels.cc
-// winograd.cc backends/halide/tune/ choose_schedules.cc tune_kernels.cc backends/halide/memory/
-// pack_weights.cc plan_memory.cc verify_memory.cc backends/halide/emit/ emit_objects.cc encode_plan.cc
-// glue_object.cc backends/halide/runtime/ load.cc region_executable.cc
+// backends/halide/routines/ random.cc regions.cc top_k.cc unpool.cc backends/halide/schedule/
+// attention_schedule.cc coalesce.cc contraction_schedule.cc contraction_tile.cc isa.cc kernel.cc
+// recurrence.cc share_kernels.cc winograd.cc backends/halide/tune/ choose_schedules.cc tune_kernels.cc
+// backends/halide/memory/ pack_weights.cc plan_memory.cc verify_memory.cc backends/halide/emit/
+// emit_objects.cc encode_plan.cc glue_object.cc backends/halide/runtime/ load.cc region_executable.cc
 #include <gtest/gtest.h>
 
 #include <algorithm>
