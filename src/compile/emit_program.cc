@@ -274,8 +274,9 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   program.threads = static_cast<uint32_t>(request.threads);
   if (request.rounds_to != DType::f32) program.precision = dtype_name(request.rounds_to);
   if (!emitter.objects.empty()) {
-    program.arch = machine_arch();
-    program.cpu = TRY(resolve_cpu(request.cpu)).level;
+    const CodeTarget target = TRY(resolve_cpu(request.cpu));
+    program.arch = arch_name(target.arch);
+    program.cpu = target.level;
     program.cpu_features = features_of_cpu_level(program.cpu);
     for (const FunctionParts& function : functions) add_cpu_features(function.regions, program.cpu_features);
   }
@@ -284,8 +285,8 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
 
 Result<ProgramSize> write_described(DescribedProgram program, const CompileRequest& request) {
   drop_unused_slots(program.description, automatic_slots(request));
-  const std::string elf = TRY(
-      link_objects(std::vector<std::string>(program.objects.begin(), program.objects.end()), machine_arch()));
+  const std::vector<std::string> objects(program.objects.begin(), program.objects.end());
+  const std::string elf = TRY(link_objects(objects, arch_name(TRY(resolve_cpu(request.cpu)).arch)));
   const uint64_t bytes =
       TRY(write_program(request.program_path, elf, program.description, program.constants, program.blobs));
   return measure_size(program.description, elf.size(), bytes);
