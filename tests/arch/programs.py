@@ -23,7 +23,7 @@ OPTIONS = ("--fallback", "none", "--tune", "off", "--threads", 2)
 
 
 def run_there(program, folder, emulator=(), status=0):
-    command = [RUNNER[0], *emulator, *RUNNER[1:], program, folder]
+    command = [*RUNNER[:-1], *emulator, RUNNER[-1], program, folder]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr
