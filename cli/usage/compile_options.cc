@@ -99,7 +99,8 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
 void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
       .add_option("--arch", options.arch,
-                  "Architecture of the machine that runs the program: x86-64, aarch64; for another than this "
+                  "Architecture of the machine that runs the program: x86-64, aarch64, armv7, riscv64; for "
+                  "another than this "
                   "one's nothing is measured (default: this machine's)")
       ->type_name("ARCH")
       ->group(help_group::code);
@@ -107,9 +108,9 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option(
           "--cpu", options.cpu,
           "Generate code for native, a level (x86-64-v2, x86-64-v3, x86-64-v4), or a processor and its "
-          "successors: alderlake, cascadelake, sapphirerapids, znver4; with --arch aarch64 armv8-a or a "
-          "processor, cortex-a53, cortex-a72, cortex-a76, neoverse-n1; or for several with commas: a machine "
-          "takes the most demanding that it can run (default: native)")
+          "successors: alderlake, cascadelake, sapphirerapids, znver4; with --arch, one of that architecture "
+          "(armv8-a, cortex-a72: docs/other_cpus.md); or for several with commas: a machine takes the most "
+          "demanding that it can run (default: native)")
       ->type_name("CPU,...")
       ->group(help_group::code);
   add_choice(command, "--math", options.math,

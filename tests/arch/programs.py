@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 ARCH = os.environ["INTARSIA_ARCH"]
 RUNNER = os.environ["INTARSIA_RUNNER"].split()
-OPTIONS = ("--fallback", "none", "--tune", "off", "--threads", 2)
+OPTIONS = ("--fallback", "none", "--tune", "off")
 
 
 def run_there(program, folder, emulator=(), status=0):
@@ -128,10 +128,11 @@ def lstm(path):
     save(path, nodes, [("x", TensorProto.FLOAT, [5, 2, 9])], outputs, constants)
 
 
-def compare(model, folder, *options, tolerance=1e-4):
+def compare(model, folder, *options, threads=2, tolerance=1e-4):
     """Compiles a model for both machines and runs it on both, with the shapes of its program."""
-    call("compile", model, "-o", folder / "here.so", *OPTIONS, *options)
-    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *OPTIONS, *options)
+    options = (*OPTIONS, *options, "--threads", threads)
+    call("compile", model, "-o", folder / "here.so", *options)
+    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *options)
     explained = call_json("explain", folder / "here.so")
     given = []
     for number, value in enumerate(explained["inputs"]):
@@ -160,7 +161,8 @@ def test_small_models_compute_the_same(tmp_path, make):
 
 def test_integers_of_8_bits_compute_the_same(tmp_path):
     quantized(tmp_path / "model.onnx")
-    compare(tmp_path / "model.onnx", tmp_path, tolerance=0)
+    # QEMU 7.2 ends with an assertion of its own where code for RISC-V with threads has vfcvt.rtz.x.f.v.
+    compare(tmp_path / "model.onnx", tmp_path, threads=1 if ARCH == "riscv64" else 2, tolerance=0)
 
 
 def test_a_real_model_computes_the_same(tmp_path):

@@ -33,7 +33,7 @@ def skip_without_compiler(model, arch):
         pytest.skip(said)
 
 
-@pytest.mark.parametrize("arch", ["aarch64"])
+@pytest.mark.parametrize("arch", ["aarch64", "riscv64"])
 def test_a_program_for_another_architecture_says_so(model, tmp_path, arch):
     skip_without_compiler(model, arch)
     program = tmp_path / "net.so"
@@ -66,6 +66,7 @@ def test_this_machine_is_an_architecture_like_others(model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--arch", "riscv64", "--cpu", "rv64gc"), "--cpu rv64gc: want rv64gcv"),
         (("--arch", "z80"), "--arch z80: want x86-64, aarch64"),
         (("--arch", "aarch64", "--cpu", "cortex-a54"), "--cpu cortex-a54: want armv8-a, "),
         (("--arch", "aarch64", "--cpu", "armv8.2-a+sve"), "--cpu armv8.2-a+sve: want armv8-a, "),
@@ -87,6 +88,12 @@ def test_this_machine_is_an_architecture_like_others(model, tmp_path):
 def test_what_is_refused(model, options, message):
     said = error_of("compile", model, "--dry-run", *options, *ALONE, status=2)
     assert message in said
+
+
+def test_a_framework_that_is_not_there_is_refused(model):
+    skip_without_compiler(model, "riscv64")
+    said = error_of("compile", model, "--dry-run", "--arch", "riscv64", "--backends", "openvino")
+    assert "openvino: programs for riscv64 use no framework" in said
 
 
 def test_what_runs_code_is_for_this_machine(model, tmp_path):

@@ -183,7 +183,7 @@ int intarsia_unique_32(void* context, HalideBuffer* keys, HalideBuffer* x, int l
 
 int intarsia_unique_64(void* context, HalideBuffer* keys, HalideBuffer* x, int length, int wanted,
                        int is_sorted, HalideBuffer* output) {
-  return unique<uint64_t, unsigned __int128>(context, *keys, *x, length, wanted, is_sorted, *output);
+  return unique<uint64_t, Wide>(context, *keys, *x, length, wanted, is_sorted, *output);
 }
 }
 
