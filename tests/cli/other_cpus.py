@@ -4,7 +4,7 @@ tests/arch/.
 Covers: cli/usage/ compile_options.cc
 src/api/ read_request.cc
 src/base/ architecture.cc cpu_level.cc
-src/compile/ link_objects.cc tuning.cc
+src/compile/ emit_program.cc link_objects.cc tuning.cc
 src/program/ verify_machine.cc
 backends/halide/emit/ glue_object.cc
 """
@@ -12,8 +12,9 @@ backends/halide/emit/ glue_object.cc
 import subprocess
 
 import intarsia
+import numpy as np
 import pytest
-from cli_models import INTARSIA, call, call_json, error_of, save_small
+from cli_models import INTARSIA, TensorProto, call, call_json, error_of, helper, save, save_small
 
 ALONE = ("--fallback", "none")
 MACHINES = {"aarch64": 183, "armv7": 40, "riscv64": 243}  # e_machine of ELF
@@ -33,7 +34,7 @@ def skip_without_compiler(model, arch):
         pytest.skip(said)
 
 
-@pytest.mark.parametrize("arch", ["aarch64", "riscv64"])
+@pytest.mark.parametrize("arch", ["aarch64", "armv7", "riscv64"])
 def test_a_program_for_another_architecture_says_so(model, tmp_path, arch):
     skip_without_compiler(model, arch)
     program = tmp_path / "net.so"
@@ -88,6 +89,22 @@ def test_this_machine_is_an_architecture_like_others(model, tmp_path):
 def test_what_is_refused(model, options, message):
     said = error_of("compile", model, "--dry-run", *options, *ALONE, status=2)
     assert message in said
+
+
+def test_what_32_bits_cannot_hold_is_refused(model, tmp_path):
+    skip_without_compiler(model, "armv7")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"], "product"),
+        helper.make_node("TopK", ["y", "k"], ["v", "i"], "best"),
+    ]
+    constants = [("w", np.ones((4, 30000), np.float32)), ("k", np.array([1]))]
+    inputs, outputs = [("x", TensorProto.FLOAT, [30000, 4])], [("v", TensorProto.FLOAT, [30000, 1])]
+    large = save(tmp_path / "large.onnx", nodes, inputs, outputs, constants)
+    said = error_of("compile", large, "--dry-run", "--arch", "armv7", *ALONE)
+    assert (
+        "the program needs 3.4 GB of constants and working memory, and a process on armv7 has 2.0 GB" in said
+    )
+    call("compile", large, "--dry-run", "--arch", "aarch64", *ALONE)
 
 
 def test_a_framework_that_is_not_there_is_refused(model):
