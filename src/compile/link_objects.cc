@@ -53,6 +53,12 @@ Status check_machine(const std::string& object, const Format& wanted) {
       name, arch_name(wanted.arch));
 }
 
+/// Says in a library without objects which calls it follows: the loader of ARMv7 refuses others.
+void mark_as_hard_float(std::string& library) {
+  constexpr uint32_t flags = EF_ARM_EABI_VER5 | EF_ARM_ABI_FLOAT_HARD;
+  std::memcpy(library.data() + offsetof(Elf32_Ehdr, e_flags), &flags, sizeof flags);
+}
+
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -170,7 +176,9 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
                 status, folder.path().string(),
                 find_error_line(read_file(folder / "log").value_or("nothing")));
   }
-  return read_file(output);
+  std::string made = TRY(read_file(output));
+  if (objects.empty() && format.arch == Arch::armv7) mark_as_hard_float(made);
+  return made;
 }
 
 }  // namespace intarsia
