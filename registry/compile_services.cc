@@ -7,6 +7,7 @@
 #include "backends/reference/evaluate.h"
 #include "backends/reference/target.h"
 #include "backends/tensorflow/saved_model.h"
+#include "base/cpu_level.h"
 #include "compile/control_flow_target.h"
 #include "compile/translating_target.h"
 #include "plugin/loaded_plugins.h"
@@ -71,6 +72,16 @@ bool is_wanted(const Entry& entry, const CompileRequest& request) {
   return (entry.kind == Kind::of_onnx) == is_onnx;
 }
 
+/// Opens the target of a backend. Frameworks are used where they were tried: on x86-64 and AArch64.
+TargetResult open_target(const Entry& entry, const CompileRequest& request) {
+  if (!is_wanted(entry, request)) return fail("excluded by --backends, --fallback or the kind of the model");
+  const Arch arch = TRY(resolve_cpu(request.cpu)).arch;
+  if (entry.kind != Kind::native && (arch == Arch::armv7 || arch == Arch::riscv64))
+    return fail("programs for {} use no framework: leave the operator out, or write a kernel of your own",
+                arch_name(arch));
+  return entry.open(request);
+}
+
 }  // namespace
 
 Result<CompileServices> make_compile_services(const CompileRequest& request,
@@ -82,9 +93,7 @@ Result<CompileServices> make_compile_services(const CompileRequest& request,
   TRY(add_plugins(request, services));
   std::vector<std::unique_ptr<Target>> absent;
   for (const Entry& entry : backends) {
-    TargetResult target = is_wanted(entry, request)
-                              ? entry.open(request)
-                              : fail("excluded by --backends, --fallback or the kind of the model");
+    TargetResult target = open_target(entry, request);
     if (target) {
       const bool takes_ours = entry.kind != Kind::of_tensorflow;
       services.backends.push_back(takes_ours ? make_translating_target(std::move(*target), services.evaluate)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, the
-# threaded code under ThreadSanitizer, the fast ones without the compiler under AddressSanitizer and
+# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, for AArch64
+# in an emulator, the threaded code under ThreadSanitizer, the fast ones without the compiler under AddressSanitizer and
 # UndefinedBehaviorSanitizer, and a bounded time of fuzzing under these.
 # FUZZ_SECONDS=N is the time for each fuzz target (20).
 set -eu
@@ -18,11 +18,6 @@ part() {
     echo "test: $times"
 }
 
-run_half_alone() {
-    cmake --preset runtime-only -DCMAKE_BUILD_TYPE=None >build/configure.log  # whether it builds, not how fast it is
-    cmake --build --preset runtime-only -- --quiet
-}
-
 # Builds what the fast tests of a preset need, and runs them.
 fast_tests_of() {
     cmake --preset "$1" >build/configure.log
@@ -32,7 +27,7 @@ fast_tests_of() {
 
 part "fast tests" ctest --test-dir build/release -L fast --output-on-failure -j 2
 part "slow tests" ctest --test-dir build/release -L slow --output-on-failure -j 2
-part "only the run half, with no compiler, importer or framework" run_half_alone
+part "only the run half, with no compiler, importer or framework, on AArch64" scripts/other_cpus.sh aarch64
 part "ThreadSanitizer" fast_tests_of tsan
 part "AddressSanitizer and UndefinedBehaviorSanitizer" fast_tests_of asan
 part "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-20}"

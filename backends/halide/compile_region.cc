@@ -5,6 +5,7 @@
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/simplify.h"
+#include "backends/halide/emit/glue_object.h"
 #include "backends/halide/emit/make_region.h"
 #include "backends/halide/fuse/fuse.h"
 #include "backends/halide/layout/choose_layouts.h"
@@ -70,6 +71,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
     if (options.print_step) options.print_step(step, text());
   };
   const Isa isa = TRY(make_isa(options.cpu, device));
+  TRY(check_glue(arch_of_level(isa.level)));
   TRY(emitter.start());
 
   // The graph has few core operators, all sizes known, parameters as attributes.

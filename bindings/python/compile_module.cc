@@ -95,6 +95,7 @@ void define_options(nb::module_& module) {
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("pins", &CompileOptions::pins)
       .def_rw("kernels", &CompileOptions::kernels)
+      .def_rw("arch", &CompileOptions::arch)
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("threads", &CompileOptions::threads)
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)

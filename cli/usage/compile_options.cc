@@ -12,11 +12,11 @@
 #include "cli/usage/usage_error.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",    "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels",  "--math",      "--tune",
-                             "--tune-seconds", "--tune-at",  "--cache",    "--plan",      "--signature",
-                             "--op-library",   "--also",     "--memory",   "--objective", "--stages",
-                             "--cut",          "--prefer",   "--optimize", "--precision", "--max-error"};
+const char* const names[] = {
+    "--devices", "--backends",  "--shape",      "--threads",   "--pin",          "--fallback",  "--arch",
+    "--cpu",     "--kernels",   "--math",       "--tune",      "--tune-seconds", "--tune-at",   "--cache",
+    "--plan",    "--signature", "--op-library", "--also",      "--memory",       "--objective", "--stages",
+    "--cut",     "--prefer",    "--optimize",   "--precision", "--max-error"};
 
 /// Adds an option whose values are the words of a choice.
 template <typename Choice>
@@ -98,11 +98,19 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
 
 void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
+      .add_option("--arch", options.arch,
+                  "Architecture of the machine that runs the program: x86-64, aarch64, armv7, riscv64; for "
+                  "another than this "
+                  "one's nothing is measured (default: this machine's)")
+      ->type_name("ARCH")
+      ->group(help_group::code);
+  command
       .add_option(
           "--cpu", options.cpu,
           "Generate code for native, a level (x86-64-v2, x86-64-v3, x86-64-v4), or a processor and its "
-          "successors: alderlake, cascadelake, sapphirerapids, znver4; or for several with commas: a machine "
-          "takes the most demanding that it can run (default: native)")
+          "successors: alderlake, cascadelake, sapphirerapids, znver4; with --arch, one of that architecture "
+          "(armv8-a, cortex-a72: docs/other_cpus.md); or for several with commas: a machine takes the most "
+          "demanding that it can run (default: native)")
       ->type_name("CPU,...")
       ->group(help_group::code);
   add_choice(command, "--math", options.math,

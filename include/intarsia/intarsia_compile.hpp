@@ -41,7 +41,7 @@ struct CompileOptions {
   Tune tune = Tune::fast;
   Objective objective = Objective::latency;
   Prefer prefer = Prefer::self_contained;
-  std::string cpu = "native", stop_after, cache, plan, save_plan, stages;
+  std::string arch, cpu = "native", stop_after, cache, plan, save_plan, stages;
   int threads = 0;  // number of threads; 0: all cores
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
@@ -173,6 +173,7 @@ class RequestHolder {
     request_.pins = pins_.get();
     request_.fallback = word_of(options.fallback);
     request_.cpu = options.cpu.c_str();
+    if (!options.arch.empty()) request_.arch = options.arch.c_str();
     request_.threads = options.threads;
     request_.kernels = kernels_.get();
     request_.strip_names = options.strip_names;

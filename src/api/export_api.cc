@@ -27,13 +27,6 @@ Result<std::vector<FunctionObject>> read_objects(const intarsia_function_object*
   return objects;
 }
 
-/// Reads a request that has one CPU.
-Result<ReadRequest> read_one_cpu(const intarsia_compile_request& request) {
-  ReadRequest read = TRY(read_request(request));
-  if (read.request.cpus.empty()) return read;
-  return fail("--cpu {}: functions are compiled for one CPU; name one", request.cpu);
-}
-
 Status export_fastest(const ReadRequest& read, std::vector<FunctionObject> objects,
                       const FunctionCompiler& compiler) {
   const std::vector<FunctionObject> chosen =
@@ -52,7 +45,7 @@ intarsia_error* intarsia_export_functions(const intarsia_compile_request* reques
   return guarded([&]() -> Status {
     if (request == nullptr || request->program == nullptr)
       return fail("intarsia_export_functions got a null pointer");
-    const ReadRequest read = TRY(read_one_cpu(*request));
+    const ReadRequest read = TRY(read_one_cpu(*request, "functions"));
     TRY(check_output(read.request.program_path, {}));
     return export_fastest(read, TRY(read_objects(functions, function_count)), TRY(open_function_compiler()));
   });
@@ -63,7 +56,7 @@ intarsia_error* intarsia_export_generators(const intarsia_compile_request* reque
   return guarded([&]() -> Status {
     if (request == nullptr || request->program == nullptr || library == nullptr)
       return fail("intarsia_export_generators got a null pointer");
-    const ReadRequest read = TRY(read_one_cpu(*request));
+    const ReadRequest read = TRY(read_one_cpu(*request, "functions"));
     GeneratorRequest wanted{.library = library, .cpu = read.request.cpu};
     for (size_t i = 0; i < generator_count; ++i) {
       if (generators == nullptr || generators[i] == nullptr) return fail("generator {} is a null pointer", i);

@@ -135,9 +135,9 @@ Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t coun
   if (count > 0 && tensors == nullptr) return fail("{} {}s at a null pointer", count, what);
   for (size_t i = 0; i < count; ++i) {
     const size_t size = element(tensors, i).struct_size;
-    if (size >= first_size<intarsia_tensor> && size == tensors->struct_size) continue;
+    if (size >= least_size<intarsia_tensor> && size == tensors->struct_size) continue;
     return fail("{} {} has struct_size {}, want {}: set it to sizeof(intarsia_tensor)", what, i, size,
-                std::max(tensors->struct_size, first_size<intarsia_tensor>));
+                std::max(tensors->struct_size, least_size<intarsia_tensor>));
   }
   return {};
 }

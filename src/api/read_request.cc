@@ -187,10 +187,38 @@ int default_threads(const std::vector<std::string>& devices) {
   return most == 0 ? all : std::min(most, all);
 }
 
+constexpr int threads_elsewhere = 4;  // of most boards
+
+/// Checks what is asked for a machine of another architecture: of its devices, only processors are known
+/// here.
+Status check_elsewhere(const intarsia_compile_request& from, Arch arch, CompileRequest& to) {
+  for (const std::string& device : TRY(read_strings(from.devices, "-d"))) {
+    const std::string_view kind = device_kind(std::string_view(device).substr(device.rfind('=') + 1));
+    if (kind != "cpu" && kind != "sim")
+      return fail(
+          "-d {}: programs for {} (--arch) run on another machine, whose devices are not known here: want "
+          "cpu or sim",
+          device, arch_name(arch));
+  }
+  if (to.objective == Objective::throughput && from.devices.count == 0)
+    return fail("--arch {}: name the core sets of that machine for throughput, as in -d cpu:0-1,b=cpu:2-3",
+                arch_name(arch));
+  if (from.threads == 0) to.threads = threads_elsewhere;
+  return {};
+}
+
+/// Reads the architecture; nullopt if none is named and no code can be generated for this machine.
+Result<std::optional<Arch>> read_arch_of(const intarsia_compile_request& from) {
+  if (from.arch == nullptr || *from.arch == '\0') return this_arch();
+  return TRY(read_arch(from.arch));
+}
+
 /// Reads the processors. What looks at one of several takes the first that runs here.
 Status read_cpu(const intarsia_compile_request& from, CompileRequest& to) {
-  if (from.cpu == nullptr) return {};
-  const std::vector<std::string> cpus = TRY(read_cpus(from.cpu));
+  const std::optional<Arch> arch = TRY(read_arch_of(from));
+  if (!arch) return {};
+  if (arch != this_arch()) TRY(check_elsewhere(from, *arch, to));
+  const std::vector<std::string> cpus = TRY(read_cpus(from.cpu == nullptr ? "native" : from.cpu, *arch));
   const auto here = std::ranges::find_if(cpus, runs_here);
   to.cpu = here == cpus.end() ? cpus.back() : *here;
   if (cpus.size() < 2) return {};
@@ -288,6 +316,16 @@ Result<ReadRequest> read_request(const intarsia_compile_request& given) {
       return is_cancelled(user) != 0;
     };
   return to;
+}
+
+Result<ReadRequest> read_one_cpu(const intarsia_compile_request& from, const char* what) {
+  ReadRequest read = TRY(read_request(from));
+  if (!read.request.cpus.empty())
+    return fail("--cpu {}: {} are compiled for one CPU; name one", from.cpu, what);
+  if (const Arch arch = TRY(resolve_cpu(read.request.cpu)).arch; arch != this_arch())
+    return fail("--arch {}: {} run while they are compiled, so that they are for this machine: leave it out",
+                arch_name(arch), what);
+  return read;
 }
 
 }  // namespace intarsia::api

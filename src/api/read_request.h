@@ -24,4 +24,8 @@ Result<std::vector<std::string>> read_strings(const intarsia_strings& from, cons
 /// command line does.
 Result<ReadRequest> read_request(const intarsia_compile_request& from);
 
+/// Reads a request for code that is called while it is compiled: for one CPU of this machine's architecture.
+/// `what` is that code in errors: "functions".
+Result<ReadRequest> read_one_cpu(const intarsia_compile_request& from, const char* what);
+
 }  // namespace intarsia::api

@@ -41,11 +41,9 @@ Status rewrite(const intarsia_rewrite_request& given, intarsia_rewrite_report* r
   const intarsia_rewrite_request from = TRY(read_struct(given, "the rewrite request"));
   if (from.compile == nullptr || from.compile->model == nullptr) return fail("no model to rewrite");
   if (from.output == nullptr) return fail("no folder to write; name it");
-  const ReadRequest read = TRY(read_request(*from.compile));
+  const ReadRequest read = TRY(read_one_cpu(*from.compile, "parts of a rewritten model"));
   if (read.request.precision == Precision::automatic)
     return fail("--precision auto: a rewrite measures no error of rounding alone; use bf16, f16 or f32");
-  if (!read.request.cpus.empty())
-    return fail("--cpu {}: parts of a rewritten model are compiled for one CPU; name one", from.compile->cpu);
   const CompileServices services = TRY(make_services(read));
   std::vector<Replacement> replacements;
   for (const std::string& text : TRY(read_strings(from.replacements, "--replace")))

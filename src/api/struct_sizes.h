@@ -86,9 +86,13 @@ inline constexpr size_t first_size<intarsia_explanation> = 48;
 template <>
 inline constexpr size_t first_size<intarsia_function_object> = 32;
 
+/// Shortest size that a caller on this machine may have. Version 1 was for 64-bit machines only.
+template <typename Struct>
+inline constexpr size_t least_size = sizeof(void*) == 8 ? first_size<Struct> : sizeof(size_t);
+
 template <typename Struct>
 Status check_size(size_t size, const char* what) {
-  constexpr size_t least = first_size<Struct>;
+  constexpr size_t least = least_size<Struct>;
   static_assert(least > 0 && sizeof(Struct) >= least);
   if (size >= least) return {};
   return fail("struct_size of {} is {}, want at least {}: set it to sizeof of the struct", what, size, least);

@@ -1,5 +1,7 @@
 #include "base/cpu_level.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -12,10 +14,83 @@
 
 namespace intarsia {
 
-std::vector<std::string> features_of_cpu_level(const std::string& level) {
-  if (level == "generic") return {};
-  return {level};
+namespace {
+
+struct Level {
+  const char* name;
+  Arch arch;
+  int vector_bytes, registers;
+  const char* feature;  // feature that a machine needs; empty: all of the architecture have it
+};
+
+/// Levels, those of one architecture side by side, the least demanding first. For RISC-V, Halide 21 generates
+/// invalid code for some vectors, so that kernels have single elements, of which LLVM makes vectors.
+constexpr Level levels[] = {{"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
+                            {"x86-64-v3", Arch::x86_64, 32, 16, "x86-64-v3"},
+                            {"x86-64-v4", Arch::x86_64, 64, 32, "x86-64-v4"},
+                            {"armv8-a", Arch::aarch64, 16, 32, ""},
+                            {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod"},
+                            {"armv7-a+neon", Arch::armv7, 16, 16, "neon"},
+                            {"rv64gcv", Arch::riscv64, 1, 32, "v"}};
+
+struct Processor {
+  const char* name;
+  const char* level;
+  DotProducts dot_products = DotProducts::none;
+  int64_t l2_bytes = typical_l2_bytes;  // part of one core, of a cache that cores share
+};
+
+constexpr Processor processors[] = {{"alderlake", "x86-64-v3", DotProducts::avx_vnni},
+                                    {"cascadelake", "x86-64-v4", DotProducts::avx512_vnni},
+                                    {"sapphirerapids", "x86-64-v4", DotProducts::amx},
+                                    {"znver4", "x86-64-v4", DotProducts::zen4},
+                                    {"cortex-a53", "armv8-a", DotProducts::none, 128 * 1024},
+                                    {"cortex-a72", "armv8-a", DotProducts::none, 256 * 1024},
+                                    {"cortex-a55", "armv8.2-a+dotprod", DotProducts::none, 128 * 1024},
+                                    {"cortex-a76", "armv8.2-a+dotprod", DotProducts::none, 512 * 1024},
+                                    {"neoverse-n1", "armv8.2-a+dotprod"},
+                                    {"cortex-a7", "armv7-a+neon", DotProducts::none, 128 * 1024},
+                                    {"cortex-a9", "armv7-a+neon", DotProducts::none, 256 * 1024}};
+
+const Level* find_level(const std::string& name) {
+  const Level* found = std::ranges::find(levels, name, &Level::name);
+  return found == std::end(levels) ? nullptr : found;
 }
+
+CodeTarget make_target(const Level& level, DotProducts kind = DotProducts::none,
+                       int64_t l2_bytes = typical_l2_bytes) {
+  return {level.name, kind, level.arch, level.vector_bytes, level.registers, l2_bytes};
+}
+
+/// Lists the names of an architecture's processors, or of all.
+std::string list_names(std::optional<Arch> arch) {
+  std::vector<std::string> names;
+  if (!arch || arch == this_arch()) names.emplace_back("native");
+  for (const Level& level : levels)
+    if (!arch || level.arch == arch) names.emplace_back(level.name);
+  for (const Processor& processor : processors)
+    if (!arch || find_level(processor.level)->arch == arch) names.emplace_back(processor.name);
+  const std::string last = names.back();
+  names.pop_back();
+  if (names.empty()) return last;
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+}  // namespace
+
+std::vector<std::string> features_of_cpu_level(const std::string& level) {
+  const Level* found = find_level(level);
+  if (found == nullptr || *found->feature == '\0') return {};
+  return {found->feature};
+}
+
+Arch arch_of_level(const std::string& level) {
+  const Level* found = find_level(level);
+  INTARSIA_CHECK(found != nullptr);
+  return found->arch;
+}
+
+std::string base_level(Arch arch) { return std::ranges::find(levels, arch, &Level::arch)->name; }
 
 #if defined(__x86_64__)
 namespace {
@@ -88,25 +163,30 @@ std::string CodeTarget::text() const {
   return level + kinds[static_cast<size_t>(dot_products)];
 }
 
-Result<CodeTarget> resolve_cpu(const std::string& name) {
+namespace {
+
+/// Returns the level of this machine's processor; null if no code can be generated for it.
+const Level* native_level() {
 #if defined(__x86_64__)
-  if (name == "x86-64-v2" || name == "x86-64-v3" || name == "x86-64-v4") return CodeTarget{name};
-  if (name == "alderlake") return CodeTarget{"x86-64-v3", DotProducts::avx_vnni};
-  if (name == "cascadelake") return CodeTarget{"x86-64-v4", DotProducts::avx512_vnni};
-  if (name == "sapphirerapids") return CodeTarget{"x86-64-v4", DotProducts::amx};
-  if (name == "znver4") return CodeTarget{"x86-64-v4", DotProducts::zen4};
-  if (name != "native")
-    return fail(
-        "--cpu {}: want native, x86-64-v2, x86-64-v3, x86-64-v4, alderlake, cascadelake, sapphirerapids or "
-        "znver4",
-        name);
-  if (__builtin_cpu_supports("x86-64-v4")) return CodeTarget{"x86-64-v4", dot_products()};
-  if (__builtin_cpu_supports("x86-64-v3")) return CodeTarget{"x86-64-v3", dot_products()};
-  return CodeTarget{"x86-64-v2"};
-#else
-  if (name != "native" && name != "generic") return fail("--cpu {}: want native", name);
-  return CodeTarget{"generic"};
+  if (__builtin_cpu_supports("x86-64-v4")) return find_level("x86-64-v4");
+  if (__builtin_cpu_supports("x86-64-v3")) return find_level("x86-64-v3");
 #endif
+  const std::optional<Arch> arch = this_arch();
+  return arch ? find_level(base_level(*arch)) : nullptr;
+}
+
+}  // namespace
+
+Result<CodeTarget> resolve_cpu(const std::string& name) {
+  if (name == "native") {
+    const Level* level = native_level();
+    if (level == nullptr) return fail("--cpu native: no code can be generated for this machine");
+    return make_target(*level, dot_products());
+  }
+  if (const Level* level = find_level(name)) return make_target(*level);
+  const Processor* found = std::ranges::find(processors, name, &Processor::name);
+  if (found == std::end(processors)) return fail("--cpu {}: want {}", name, list_names(std::nullopt));
+  return make_target(*find_level(found->level), found->dot_products, found->l2_bytes);
 }
 
 namespace {
@@ -115,7 +195,7 @@ struct NamedTarget {
   std::string name;
   CodeTarget target;
 
-  auto demands() const { return std::tie(target.level, target.dot_products); }
+  auto demands() const { return std::tuple(find_level(target.level), target.dot_products); }
 };
 
 /// Returns the items of a list with commas; error: an empty one.
@@ -132,14 +212,26 @@ Result<std::vector<std::string>> split_names(const std::string& text) {
   return names;
 }
 
+/// Resolves the name of a processor of an architecture.
+Result<NamedTarget> resolve_of(Arch arch, const std::string& given) {
+  const std::string name = given == "native" && this_arch() != arch ? base_level(arch) : given;
+  const Result<CodeTarget> target = resolve_cpu(name);
+  if (!target) return fail("--cpu {}: want {}", name, list_names(arch));
+  if (target->arch != arch)
+    return fail("--cpu {}: it is a processor of {}: add --arch {}, or for {} name {}", name,
+                arch_name(target->arch), arch_name(target->arch), arch_name(arch), list_names(arch));
+  return NamedTarget{name, *target};
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> read_cpus(const std::string& text) {
+Result<std::vector<std::string>> read_cpus(const std::string& text, Arch arch) {
   std::vector<NamedTarget> all;
   for (const std::string& name : TRY(split_names(text))) {
-    if (std::ranges::find(all, name, &NamedTarget::name) != all.end())
-      return fail("--cpu {}: {} is named twice; name each CPU once", text, name);
-    all.push_back({name, TRY(resolve_cpu(name))});
+    NamedTarget next = TRY(resolve_of(arch, name));
+    if (std::ranges::find(all, next.name, &NamedTarget::name) != all.end())
+      return fail("--cpu {}: {} is named twice; name each CPU once", text, next.name);
+    all.push_back(std::move(next));
   }
   std::ranges::sort(all, [](const NamedTarget& a, const NamedTarget& b) {
     if (a.demands() != b.demands()) return a.demands() > b.demands();
@@ -153,16 +245,16 @@ Result<std::vector<std::string>> read_cpus(const std::string& text) {
 
 bool runs_here(const std::string& cpu) {
   const Result<CodeTarget> wanted = resolve_cpu(cpu), here = resolve_cpu("native");
-  if (!wanted || !here) return false;
-  // Names of levels sort by what they require.
-  return has_dot_products(wanted->dot_products) && wanted->level <= here->level;
+  if (!wanted || !here || wanted->arch != here->arch) return false;
+  return has_dot_products(wanted->dot_products) && find_level(wanted->level) <= find_level(here->level);
 }
 
 namespace {
 
 std::string why_no_f16(const std::string& cpu, const Result<CodeTarget>& target) {
-  // Names of levels sort by what they require.
-  if (target && target->level >= "x86-64-v3") return "";
+  if (target && target->arch != Arch::x86_64)
+    return fmt::format("code for {} has no weights of f16", arch_name(target->arch));
+  if (target && target->level != "x86-64-v2") return "";
   if (cpu == "native") return "this CPU has no f16c, which widens f16";
   return fmt::format("code for {} cannot widen f16: use --cpu x86-64-v3 or a later one", cpu);
 }
@@ -174,6 +266,8 @@ std::string why_no_products(const std::string& cpu, DType dtype) {
   const Result<CodeTarget> target = resolve_cpu(cpu);
   if (dtype == DType::f16) return why_no_f16(cpu, target);
   if (target && multiplies_bf16(target->dot_products)) return "";
+  if (target && target->arch != Arch::x86_64)
+    return fmt::format("code for {} has no products of bf16", arch_name(target->arch));
   if (cpu == "native")
     return "this CPU has no avx512bf16, which Intel's have since Sapphire Rapids and AMD's since Zen 4";
   return fmt::format("code for {} has no products of bf16: use --cpu native, sapphirerapids or znver4", cpu);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/architecture.h"
 #include "base/dtype.h"
 #include "base/result.h"
 
@@ -25,23 +26,37 @@ constexpr bool multiplies_bf16(DotProducts kind) { return kind >= DotProducts::s
 /// Returns the kind of this machine's processor.
 DotProducts dot_products();
 
-/// What code may use: a level of the x86-64 psABI ("x86-64-v2" to "x86-64-v4"; "generic" on other
-/// architectures), and what a kind of processor has besides.
+/// L2 cache of a core where the processor that runs the code is not known.
+inline constexpr int64_t typical_l2_bytes = 1024 * 1024;
+
+/// What code may use: a level (of the x86-64 psABI "x86-64-v2" to "x86-64-v4"; "armv8-a", "armv7-a+neon",
+/// "rv64gcv"), which belongs to one architecture, and what a kind of processor has besides.
 struct CodeTarget {
   std::string level;
   DotProducts dot_products = DotProducts::none;
+  Arch arch = Arch::x86_64;
+  int vector_bytes = 16;
+  int registers = 16;                   // vector registers
+  int64_t l2_bytes = typical_l2_bytes;  // L2 cache of a core
 
   std::string text() const;  // "x86-64-v4", "x86-64-v4 with amx"
 };
 
-/// Resolves the name of a processor: "native", which is this machine's, a level, or one of "alderlake",
-/// "cascadelake", "sapphirerapids" and "znver4" as compilers name them, and all later ones that have the same
+/// Resolves the name of a processor: "native", which is this machine's, a level, or one such as
+/// "sapphirerapids" or "cortex-a53" as compilers name them, and all later ones that have the same
 /// instructions.
 Result<CodeTarget> resolve_cpu(const std::string& name);
 
-/// Reads names of processors between commas, the most demanding first. Of two that stand for the same target,
-/// "native" remains. Errors: an unknown or an empty name, the same one twice.
-Result<std::vector<std::string>> read_cpus(const std::string& text);
+/// Returns the architecture of a resolved level.
+Arch arch_of_level(const std::string& level);
+
+/// Returns the least level of an architecture.
+std::string base_level(Arch arch);
+
+/// Reads names of processors of an architecture between commas, the most demanding first. Of two that stand
+/// for the same target, "native" remains; of an architecture other than this machine's, it is the least
+/// level. Errors: an unknown or an empty name, one of another architecture, the same one twice.
+Result<std::vector<std::string>> read_cpus(const std::string& text, Arch arch);
 
 /// Checks whether this machine runs code for a processor of this name.
 bool runs_here(const std::string& cpu);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/add_once.h"
+#include "base/byte_size.h"
 #include "base/cpu_level.h"
 #include "base/digest.h"
 #include "base/files/mapped_file.h"
@@ -14,6 +15,7 @@
 #include "compile/kernel_notes.h"
 #include "compile/link_objects.h"
 #include "compile/open_memory.h"
+#include "compile/program_memory.h"
 #include "import/import_model.h"
 #include "program/verify_machine.h"
 
@@ -253,6 +255,22 @@ void add_cpu_features(const CompiledRegions& regions, std::vector<std::string>& 
     for (const CompiledFunction& body : flow->bodies) add_cpu_features(body.regions, features);
 }
 
+/// Memory that a process of 32 bits has for constants and values: the rest of its 4 GB is the system's, the
+/// code's, and that of inputs and outputs.
+constexpr uint64_t most_bytes_of_32_bits = uint64_t{2} << 30;
+
+/// Checks that addresses on the machine that runs the program reach all it needs.
+Status check_addresses(const fbs::ProgramT& program, Arch arch) {
+  if (pointer_bytes(arch) > 4) return {};
+  uint64_t bytes = 0;
+  for (const MemoryUse& use : measure_memory(program)) bytes += use.total();
+  if (bytes <= most_bytes_of_32_bits) return {};
+  return fail(ErrorKind::unsupported,
+              "the program needs {} of constants and working memory, and a process on {} has {} for them: "
+              "compile for a machine with 64 bits (--arch aarch64), or a smaller model",
+              print_byte_size(bytes), arch_name(arch), print_byte_size(most_bytes_of_32_bits));
+}
+
 }  // namespace
 
 uint64_t DescribedProgram::constants_bytes() const {
@@ -273,19 +291,22 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
   if (request.rounds_to != DType::f32) program.precision = dtype_name(request.rounds_to);
+  const CodeTarget target = TRY(resolve_cpu(request.cpu));
   if (!emitter.objects.empty()) {
-    program.arch = machine_arch();
-    program.cpu = TRY(resolve_cpu(request.cpu)).level;
+    program.arch = arch_name(target.arch);
+    program.cpu = target.level;
     program.cpu_features = features_of_cpu_level(program.cpu);
     for (const FunctionParts& function : functions) add_cpu_features(function.regions, program.cpu_features);
   }
-  return emitter.finish();
+  DescribedProgram described = emitter.finish();
+  TRY(check_addresses(described.description, target.arch));
+  return described;
 }
 
 Result<ProgramSize> write_described(DescribedProgram program, const CompileRequest& request) {
   drop_unused_slots(program.description, automatic_slots(request));
-  const std::string elf = TRY(
-      link_objects(std::vector<std::string>(program.objects.begin(), program.objects.end()), machine_arch()));
+  const std::vector<std::string> objects(program.objects.begin(), program.objects.end());
+  const std::string elf = TRY(link_objects(objects, arch_name(TRY(resolve_cpu(request.cpu)).arch)));
   const uint64_t bytes =
       TRY(write_program(request.program_path, elf, program.description, program.constants, program.blobs));
   return measure_size(program.description, elf.size(), bytes);

@@ -1,6 +1,7 @@
 #include "compile/link_objects.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -9,11 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
+#include "base/architecture.h"
 #include "base/files/temporary_folder.h"
 
 extern char** environ;
@@ -23,14 +26,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arch {
-  const char* name;
+struct Format {
+  Arch arch;
+  uint16_t machine;        // e_machine of ELF
   const char* emulation;   // name for ld.lld; decides the output when there are no objects
   const char* page_bytes;  // largest page size that a kernel for it may use
 };
-constexpr Arch archs[] = {{"x86_64", "elf_x86_64", "4096"},
-                          {"aarch64", "aarch64linux", "65536"},
-                          {"riscv64", "elf64lriscv", "4096"}};
+constexpr Format formats[] = {{Arch::x86_64, EM_X86_64, "elf_x86_64", "4096"},
+                              {Arch::aarch64, EM_AARCH64, "aarch64linux", "65536"},
+                              {Arch::armv7, EM_ARM, "armelf_linux_eabi", "65536"},
+                              {Arch::riscv64, EM_RISCV, "elf64lriscv", "4096"}};
+
+/// Checks that an object is for the architecture; the linker says what else is wrong with it.
+Status check_machine(const std::string& object, const Format& wanted) {
+  constexpr size_t at = offsetof(Elf64_Ehdr, e_machine);  // as in files for 32 bits
+  uint16_t machine = 0;
+  if (!object.starts_with(ELFMAG) || object.size() < at + sizeof machine) return {};
+  std::memcpy(&machine, object.data() + at, sizeof machine);
+  if (machine == wanted.machine) return {};
+  const Format* got = std::ranges::find(formats, machine, &Format::machine);
+  const std::string name =
+      got == std::end(formats) ? fmt::format("machine {} of ELF", machine) : arch_name(got->arch);
+  return fail(
+      ErrorKind::unsupported,
+      "an object to link is for {}, but the program is for {}: compile both for one architecture (--arch)",
+      name, arch_name(wanted.arch));
+}
+
+/// Says in a library without objects which calls it follows: the loader of ARMv7 refuses others.
+void mark_as_hard_float(std::string& library) {
+  constexpr uint32_t flags = EF_ARM_EABI_VER5 | EF_ARM_ABI_FLOAT_HARD;
+  std::memcpy(library.data() + offsetof(Elf32_Ehdr, e_flags), &flags, sizeof flags);
+}
 
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -102,15 +129,17 @@ Result<std::string> mathematics_library() {
 
 Result<std::string> link_objects(std::span<const std::string> objects, const std::string& arch,
                                  Libraries libraries) {
-  const Arch* found = std::ranges::find(archs, arch, &Arch::name);
-  if (found == std::end(archs))
-    return fail(ErrorKind::unsupported, "cannot link for '{}'; want x86_64, aarch64 or riscv64", arch);
+  const Result<Arch> known = read_arch(arch);
+  if (!known)
+    return fail(ErrorKind::unsupported, "cannot link for '{}'; want x86_64, aarch64, armv7 or riscv64", arch);
+  const Format& format = *std::ranges::find(formats, *known, &Format::arch);
+  for (const std::string& object : objects) TRY(check_machine(object, format));
   const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-link"));
   TRY(write_file(folder / "exports", "{ global: intarsia_*; local: *; };\n"));
   const std::string output = folder / "program";
   std::vector<std::string> arguments = {"ld.lld",
                                         "-m",
-                                        found->emulation,
+                                        format.emulation,
                                         "-shared",
                                         "-nostdlib",
                                         "-Bsymbolic",
@@ -122,7 +151,7 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
                                         "-z",
                                         "noexecstack",
                                         "-z",
-                                        std::string("max-page-size=") + found->page_bytes,
+                                        std::string("max-page-size=") + format.page_bytes,
                                         "--version-script=" + folder / "exports",
                                         "-o",
                                         output};
@@ -147,7 +176,9 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
                 status, folder.path().string(),
                 find_error_line(read_file(folder / "log").value_or("nothing")));
   }
-  return read_file(output);
+  std::string made = TRY(read_file(output));
+  if (objects.empty() && format.arch == Arch::armv7) mark_as_hard_float(made);
+  return made;
 }
 
 }  // namespace intarsia

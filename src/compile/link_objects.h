@@ -12,8 +12,8 @@ namespace intarsia {
 enum class Libraries : uint8_t { none, mathematics };
 
 /// Returns the bytes of a shared object that exports the symbols named `intarsia_*` and hides all others.
-/// `objects` are the bytes of ELF relocatable files for `arch` ("x86_64", "aarch64", "riscv64"); without any,
-/// the result is a valid, empty library. The output is deterministic in the objects and their order. Runs
+/// `objects` are the bytes of ELF relocatable files for `arch` (arch_name()); without any, the result is a
+/// valid, empty library. The output is deterministic in the objects and their order. Runs
 /// ld.lld (package lld) in its own folder under the system's temporary folder. Errors carry the linker's
 /// message.
 /// `libraries`: what the code may call; only what it does call is loaded with it.

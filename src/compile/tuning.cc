@@ -13,11 +13,11 @@ Tuning::Tuning(const CompileRequest& request, const CompileServices& services)
     disabled_reason_ = "--tune off";
   else if (!services.measuring.time_kernels)
     disabled_reason_ = "nothing here can measure";
+  else if (!runs_here(request.cpu))
+    disabled_reason_ = fmt::format("code for {} cannot run here", request.cpu);
   else if (request.threads > static_cast<int>(std::thread::hardware_concurrency()))
     disabled_reason_ = fmt::format("{} threads, this machine has {} cores", request.threads,
                                    std::thread::hardware_concurrency());
-  else if (!runs_here(request.cpu))
-    disabled_reason_ = fmt::format("code for {} cannot run here", request.cpu);
   if (!disabled_reason_.empty()) return;
   costs_.emplace(cache_folder(request.cache_folder));
   tuner_.effort = request.tune;

@@ -2,6 +2,7 @@
 
 #include "base/code/loaded_code.h"
 #include "compile/link_objects.h"
+#include "program/verify_machine.h"
 
 namespace intarsia {
 namespace {
@@ -31,7 +32,7 @@ Result<DeviceConstants> upload_constants(const CompiledRegion& region, MemorySpa
 Result<std::vector<Timing>> time_device_kernels(const KernelBatch& batch, const RunBackend& backend,
                                                 Executor& device, const std::function<bool()>& is_cancelled) {
   const CompiledRegion& region = batch.region;
-  const std::string library = TRY(link_objects(region.object_files, "x86_64"));
+  const std::string library = TRY(link_objects(region.object_files, machine_arch()));
   const LoadedCode code = TRY(with_context(
       LoadedCode::load(std::as_bytes(std::span(library)), "intarsia-kernels"), "timing kernels"));
   const DeviceConstants constants = TRY(upload_constants(region, *device.space()));

@@ -6,6 +6,7 @@
 #include "compile/link_objects.h"
 #include "measure/cpu_contention.h"
 #include "measure/load_meter.h"
+#include "program/verify_machine.h"
 
 namespace intarsia {
 namespace {
@@ -58,7 +59,7 @@ class AdjacentKernels {
 Result<std::vector<Timing>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads,
                                          const std::function<bool()>& is_cancelled) {
   const CompiledRegion& region = batch.region;
-  const std::string library = TRY(link_objects(region.object_files, "x86_64"));
+  const std::string library = TRY(link_objects(region.object_files, machine_arch()));
   const LoadedCode code = TRY(with_context(
       LoadedCode::load(std::as_bytes(std::span(library)), "intarsia-kernels"), "timing kernels"));
   std::vector<ConstTensorView> constants;

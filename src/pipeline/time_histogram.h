@@ -32,7 +32,7 @@ class TimeHistogram {
     const auto steps = static_cast<uint64_t>(std::max<int64_t>(nanoseconds, 0) / step_ns);
     if (steps < 4) return 0;
     const auto octave = static_cast<size_t>(std::bit_width(steps)) - 3;
-    return std::min(1 + 4 * octave + ((steps >> octave) & 3), size - 1);
+    return std::min<size_t>(1 + 4 * octave + ((steps >> octave) & 3), size - 1);
   }
 
   std::array<uint64_t, size> counts_{};

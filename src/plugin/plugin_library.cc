@@ -13,22 +13,26 @@
 namespace intarsia {
 namespace {
 
-/// Size of a struct in version 1 of the ABI, on 64-bit machines, without its optional functions: the minimum
-/// for a plug-in. Never changes.
+constexpr size_t on_this_machine(size_t of_64_bits, size_t of_32_bits) {
+  return sizeof(void*) == 8 ? of_64_bits : of_32_bits;
+}
+
+/// Size of a struct in version 1 of the ABI without its optional functions: the minimum for a plug-in. Never
+/// changes.
 template <typename Struct>
 inline constexpr size_t first_size = 0;
 template <>
-inline constexpr size_t first_size<intarsia_plugin> = 48;
+inline constexpr size_t first_size<intarsia_plugin> = on_this_machine(48, 24);
 template <>
-inline constexpr size_t first_size<intarsia_plugin_compiler> = 32;
+inline constexpr size_t first_size<intarsia_plugin_compiler> = on_this_machine(32, 16);
 template <>
-inline constexpr size_t first_size<intarsia_plugin_runtime> = 128;
+inline constexpr size_t first_size<intarsia_plugin_runtime> = on_this_machine(128, 64);
 
 static_assert(first_size<intarsia_plugin_runtime> == offsetof(intarsia_plugin_runtime, shapes));
 static_assert(first_size<intarsia_plugin_compiler> == offsetof(intarsia_plugin_compiler, cost));
 
 template <>
-inline constexpr size_t first_size<intarsia_plugin_option> = 24;
+inline constexpr size_t first_size<intarsia_plugin_option> = on_this_machine(24, 12);
 
 constexpr size_t most_alignment = 4096;  // size of a page
 constexpr uint32_t most_queues = 64;

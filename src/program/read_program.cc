@@ -131,12 +131,13 @@ Result<MappedProgram> parse(const Footer& footer, const Image& image,
 }
 
 Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file) {
-  const uint64_t size = file->bytes().size();
+  const size_t size = file->bytes().size();
   const size_t end_bytes = std::min(size, sizeof(Footer));
   const std::shared_ptr<const std::byte> end = TRY(file->copy(size - end_bytes, end_bytes));
   const Footer footer = TRY(read_footer({end.get(), end_bytes}));
   TRY(check_sizes(footer, size));
-  const uint64_t head_bytes = tail_offset(footer), rest_bytes = size - rest_offset(footer);
+  const auto head_bytes = static_cast<size_t>(tail_offset(footer)),
+             rest_bytes = static_cast<size_t>(size - rest_offset(footer));
   const std::shared_ptr<const std::byte> head = TRY(file->copy(0, head_bytes));
   const std::shared_ptr<const std::byte> rest = TRY(file->copy(rest_offset(footer), rest_bytes));
   const Image image{{head.get(), head_bytes},

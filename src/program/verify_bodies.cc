@@ -100,7 +100,7 @@ class BodiesVerification {
     const fbs::FunctionT& body = *step_.bodies[0];
     const size_t limits = size_t{step_.has_trip_count} + size_t{step_.has_condition};
     const size_t checks = step_.checks_condition;
-    const size_t moving = size_t{step_.carried} + step_.scanned;
+    const uint64_t moving = uint64_t{step_.carried} + step_.scanned;
     if (step_.inputs.size() < limits + moving || body.inputs.size() != step_.inputs.size() - limits + 1)
       return fail("{} inputs for a body of {}", step_.inputs.size(), body.inputs.size());
     if (step_.outputs.size() < step_.carried || body.outputs.size() != checks + step_.outputs.size())

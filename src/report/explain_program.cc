@@ -167,6 +167,8 @@ Explanation explain_program(const MappedProgram& mapped) {
   const fbs::ProgramT& program = mapped.description;
   Explanation explanation;
   explanation.threads = static_cast<int>(program.threads);
+  explanation.arch = program.arch;
+  explanation.cpu = program.cpu;
   explanation.size = measure_size(program, mapped.elf.size(), mapped.bytes, mapped.variant_bytes);
   explanation.variants = mapped.variants;
   const std::vector<MemoryUse> memory = measure_memory(program);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/byte_size.h"
+#include "program/verify_machine.h"
 #include "report/report.h"
 
 namespace intarsia {
@@ -109,6 +110,8 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
       plural(explanation.regions.size(), "region"),
       explanation.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", explanation.copies.size()),
       plural(static_cast<size_t>(explanation.threads), "thread"));
+  if (!explanation.arch.empty() && explanation.arch != machine_arch())
+    text += fmt::format("code   for {}, {}\n", explanation.arch, explanation.cpu);
   print_ports("input ", explanation.inputs, text);
   print_ports("output", explanation.outputs, text);
   for (const SymbolBinding& symbol : explanation.symbols) {

@@ -120,7 +120,8 @@ struct ExplainedPlan {
 };
 
 struct Explanation {
-  int threads = 1;  // threads of a run
+  int threads = 1;        // threads of a run
+  std::string arch, cpu;  // architecture and level of a program's code; empty for models and without code
   std::vector<ExplainedPort> inputs, outputs;
   std::vector<ExplainedSlot> slots;
   std::vector<OpenSize> open_sizes;    // sizes that are open until a run

@@ -405,6 +405,8 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   Json json;
   json["subject"] = subject;
   json["threads"] = explanation.threads;
+  json["arch"] = explanation.arch.empty() ? Json(nullptr) : Json(explanation.arch);
+  json["cpu"] = explanation.cpu.empty() ? Json(nullptr) : Json(explanation.cpu);
   json["inputs"] = ports_json(explanation.inputs);
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);

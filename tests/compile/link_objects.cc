@@ -133,7 +133,7 @@ TEST(LinkObjects, NoObjectsForAnyArch) {
   const struct {
     const char* arch;
     uint16_t machine;
-  } cases[] = {{"x86_64", EM_X86_64}, {"aarch64", EM_AARCH64}, {"riscv64", EM_RISCV}};
+  } cases[] = {{"x86_64", EM_X86_64}, {"aarch64", EM_AARCH64}, {"armv7", EM_ARM}, {"riscv64", EM_RISCV}};
   for (const auto& one : cases) {
     const auto elf = link_objects({}, one.arch);
     ASSERT_TRUE(elf) << elf.error().message;
@@ -151,6 +151,12 @@ TEST(LinkObjects, Errors) {
   const auto garbage = link_objects(std::vector<std::string>{"no object"}, "x86_64");
   ASSERT_FALSE(garbage);
   EXPECT_NE(garbage.error().message.find("0.o"), std::string::npos) << garbage.error().message;
+  std::string other = link_objects({}, "aarch64").value();
+  const auto mixed = link_objects(std::vector{other}, "x86_64");
+  ASSERT_FALSE(mixed);
+  EXPECT_NE(mixed.error().message.find("an object to link is for aarch64, but the program is for x86_64"),
+            std::string::npos)
+      << mixed.error().message;
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
   const auto none = link_objects({}, "x86_64");

@@ -1,6 +1,6 @@
 // Program file: written completely or not at all, with the same bytes every time; no damage goes unnoticed.
 //
-// Covers: src/program/ cpu_features_generic.cc cpu_features_x86_64.cc print_program.cc read_program.cc
+// Covers: src/program/ cpu_features_hwcap.cc cpu_features_x86_64.cc print_program.cc read_program.cc
 // verify_machine.cc write_program.cc
 // src/base/ digest.cc
 // src/base/files/ output_file.cc

@@ -24,10 +24,9 @@ namespace {
 
 using Halide::Target;
 
-Target make_target(const Kernel& kernel, bool checks) {
+Target target_of(const Kernel& kernel, bool checks) {
   const Isa& isa = kernel.isa;
-  std::vector<Target::Feature> features = features_of_level(isa.level);
-  features.push_back(Target::UserContext);
+  std::vector<Target::Feature> features{Target::UserContext};
   if (const DotProducts kind = dot_products_of(kernel); multiplies_bf16(kind))
     features.push_back(kind == DotProducts::zen4 ? Target::AVX512_Zen4 : Target::AVX512_SapphireRapids);
   if (isa.device == KernelDevice::cuda)
@@ -36,7 +35,7 @@ Target make_target(const Kernel& kernel, bool checks) {
     features.push_back(Target::OpenCL);
   if (isa.is_opencl() && computes_in_f64(kernel.body)) features.push_back(Target::CLDoubles);
   if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
-  return Target(Target::Linux, Target::X86, 64, features);
+  return make_target(isa.level, features);
 }
 
 /// Unnamed file in memory, which needs no disk space and ends with the process.
@@ -96,7 +95,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
       call_dot_tiles(pipeline, built.dot_tile_sums, scheduled.isa.vector_bytes);
     const std::string symbol = name_of(kernel, checks) + symbol_ending(kernel, built.output_argument);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
-    Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),
+    Halide::Module module = pipeline.compile_to_module(built.arguments, function, target_of(kernel, checks),
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     if (built.even_tiles) call_for_even_tiles(module, function, *built.even_tiles);

@@ -1,55 +1,60 @@
 #include "backends/halide/emit/glue_object.h"
 
-// Puts the bytes of a file between the symbols intarsia_halide_NAME_begin and intarsia_halide_NAME_end.
-#define INCLUDE_BYTES(NAME, FILE)     \
-  asm(".section .rodata\n"            \
-      ".hidden intarsia_halide_" NAME \
-      "_begin\n"                      \
-      ".hidden intarsia_halide_" NAME \
-      "_end\n"                        \
-      ".globl intarsia_halide_" NAME  \
-      "_begin\n"                      \
-      ".globl intarsia_halide_" NAME  \
-      "_end\n"                        \
-      "intarsia_halide_" NAME         \
-      "_begin:\n"                     \
-      ".incbin \"" FILE               \
-      "\"\n"                          \
-      "intarsia_halide_" NAME         \
-      "_end:\n"                       \
-      ".previous\n")
+#include <algorithm>
+#include <iterator>
 
-INCLUDE_BYTES("glue", INTARSIA_HALIDE_GLUE);
-INCLUDE_BYTES("error_glue", INTARSIA_HALIDE_ERROR_GLUE);
-INCLUDE_BYTES("dot_tiles_32", INTARSIA_HALIDE_DOT_TILES_32);
-INCLUDE_BYTES("dot_tiles_64", INTARSIA_HALIDE_DOT_TILES_64);
-INCLUDE_BYTES("routines_2", INTARSIA_HALIDE_ROUTINES_2);
-INCLUDE_BYTES("routines_3", INTARSIA_HALIDE_ROUTINES_3);
-INCLUDE_BYTES("routines_4", INTARSIA_HALIDE_ROUTINES_4);
-extern "C" const char intarsia_halide_routines_2_begin[], intarsia_halide_routines_2_end[];
-extern "C" const char intarsia_halide_routines_3_begin[], intarsia_halide_routines_3_end[];
-extern "C" const char intarsia_halide_routines_4_begin[], intarsia_halide_routines_4_end[];
-extern "C" const char intarsia_halide_glue_begin[], intarsia_halide_glue_end[];
-extern "C" const char intarsia_halide_error_glue_begin[], intarsia_halide_error_glue_end[];
-extern "C" const char intarsia_halide_dot_tiles_32_begin[], intarsia_halide_dot_tiles_32_end[];
-extern "C" const char intarsia_halide_dot_tiles_64_begin[], intarsia_halide_dot_tiles_64_end[];
+#include "backends/halide/emit/embedded_objects.h"
 
 namespace intarsia::halide {
+namespace {
 
-std::string glue_object() { return {intarsia_halide_glue_begin, intarsia_halide_glue_end}; }
+const EmbeddedObject* find_object(const std::string& name) {
+  const EmbeddedObject* found = std::ranges::find(embedded_objects, name, &EmbeddedObject::name);
+  return found == std::end(embedded_objects) ? nullptr : found;
+}
 
-std::string error_glue_object() { return {intarsia_halide_error_glue_begin, intarsia_halide_error_glue_end}; }
+std::string object_named(const std::string& name) {
+  const EmbeddedObject* found = find_object(name);
+  INTARSIA_CHECK(found != nullptr);
+  return std::string(found->bytes);
+}
+
+/// Returns the Debian package of the compiler for an architecture.
+const char* compiler_package(Arch arch) {
+  switch (arch) {
+    case Arch::x86_64:
+      return "g++-x86-64-linux-gnu";
+    case Arch::aarch64:
+      return "g++-aarch64-linux-gnu";
+    case Arch::armv7:
+      return "g++-arm-linux-gnueabihf";
+    case Arch::riscv64:
+      return "g++-riscv64-linux-gnu";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status check_glue(Arch arch) {
+  if (find_object(fmt::format("glue_{}", arch_name(arch))) != nullptr) return {};
+  return fail(
+      ErrorKind::unsupported,
+      "--arch {}: this Intarsia was built where no compiler for {} was installed: install the package "
+      "{} and build Intarsia again",
+      arch_name(arch), arch_name(arch), compiler_package(arch));
+}
+
+std::string glue_object(Arch arch) { return object_named(fmt::format("glue_{}", arch_name(arch))); }
+
+std::string error_glue_object(Arch arch) {
+  return object_named(fmt::format("error_glue_{}", arch_name(arch)));
+}
 
 std::string dot_tiles_object(DotProducts kind) {
-  if (kind == DotProducts::avx_vnni)
-    return {intarsia_halide_dot_tiles_32_begin, intarsia_halide_dot_tiles_32_end};
-  return {intarsia_halide_dot_tiles_64_begin, intarsia_halide_dot_tiles_64_end};
+  return object_named(kind == DotProducts::avx_vnni ? "dot_tiles_32" : "dot_tiles_64");
 }
 
-std::string routines_object(const std::string& level) {
-  if (level == "x86-64-v4") return {intarsia_halide_routines_4_begin, intarsia_halide_routines_4_end};
-  if (level == "x86-64-v3") return {intarsia_halide_routines_3_begin, intarsia_halide_routines_3_end};
-  return {intarsia_halide_routines_2_begin, intarsia_halide_routines_2_end};
-}
+std::string routines_object(const std::string& level) { return object_named("routines_" + level); }
 
 }  // namespace intarsia::halide

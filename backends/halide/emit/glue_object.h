@@ -7,12 +7,17 @@
 
 namespace intarsia::halide {
 
-std::string glue_object();
+/// Checks that this library has such objects for an architecture: they are compiled when it is built, by
+/// compilers that may be missing there.
+Status check_glue(Arch arch);
+
+/// Returns what all kernels of an architecture call.
+std::string glue_object(Arch arch);
 /// Returns what functions of users need beside it.
-std::string error_glue_object();
+std::string error_glue_object(Arch arch);
 /// Returns the functions that kernels call for dot products of AVX-VNNI or AVX-512 VNNI (dot_tiles.c).
 std::string dot_tiles_object(DotProducts kind);
-/// Returns the functions of routines/ for a level of processors, "x86-64-v2" to "x86-64-v4".
+/// Returns the functions of routines/ for a level of processors (CodeTarget::level).
 std::string routines_object(const std::string& level);
 
 }  // namespace intarsia::halide

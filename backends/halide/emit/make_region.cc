@@ -48,7 +48,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);
   region.kernels = static_cast<int>(region.object_files.size());
   // Code with checks includes Halide's own runtime.
-  if (!emit.checks && !kernels.empty()) region.object_files.push_back(glue_object());
+  if (!emit.checks && !kernels.empty())
+    region.object_files.push_back(glue_object(arch_of_level(calls.front().kernel.isa.level)));
   if (needed != DotProducts::none && !multiplies_bf16(needed))
     region.object_files.push_back(dot_tiles_object(needed));
   const auto calls_routine =

@@ -67,7 +67,7 @@ Result<UserFunction> describe(const LoadedCode& code, const std::string& symbol)
 }  // namespace
 
 FunctionCompiler make_function_compiler() {
-  return {"halide", {glue_object(), error_glue_object()}, describe, generate_objects};
+  return {"halide", {glue_object(Arch::x86_64), error_glue_object(Arch::x86_64)}, describe, generate_objects};
 }
 
 }  // namespace intarsia::halide

@@ -22,12 +22,6 @@ namespace {
 
 using Halide::Target;
 
-Target make_target(const std::string& cpu) {
-  std::vector<Target::Feature> features = intarsia::halide::features_of_level(cpu);
-  features.insert(features.end(), {Target::UserContext, Target::NoRuntime});
-  return Target(Target::Linux, Target::X86, 64, features);
-}
-
 /// Prints Halide's errors as the last line, and ends the process: not all of them can be caught.
 class ErrorPrinter : public Halide::CompileTimeErrorReporter {
  public:
@@ -111,10 +105,11 @@ void generate_all(const std::string& library, const std::string& folder, const s
     throw std::runtime_error(std::string("cannot open it: ") + dlerror());
   if (texts.empty()) texts = Halide::Internal::GeneratorRegistry::enumerate();
   if (texts.empty()) throw std::runtime_error("it registers no generators");
+  const Target target = intarsia::halide::make_target(cpu, {Target::UserContext, Target::NoRuntime});
   std::ofstream names(folder + "/names");
   for (size_t i = 0; i < texts.size(); ++i) {
     const Request request = parse_request(texts[i]);
-    generate(request, make_target(cpu), folder + "/" + std::to_string(i) + ".o");
+    generate(request, target, folder + "/" + std::to_string(i) + ".o");
     names << request.name << "\n";
   }
   if (!names.flush()) throw std::runtime_error("cannot write to '" + folder + "'");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 
 #include "backends/halide/abi/halide_abi.h"
@@ -32,6 +33,32 @@ template <typename T>
 T* first(const HalideBuffer& buffer) {
   return reinterpret_cast<T*>(buffer.host);
 }
+
+#if defined(__SIZEOF_INT128__)
+using Wide = unsigned __int128;
+#else
+/// Unsigned integer of 128 bits, with what entries of keys and places need.
+class Wide {
+ public:
+  explicit Wide(uint64_t low) : low_(low) {}
+
+  Wide operator<<(int bits) const { return {low_ << bits, high_ << bits | low_ >> (64 - bits)}; }
+  Wide operator>>(int bits) const {
+    if (bits >= 64) return Wide(high_ >> (bits - 64));
+    return bits == 0 ? *this : Wide{low_ >> bits | high_ << (64 - bits), high_ >> bits};
+  }
+  Wide operator|(uint32_t bits) const { return {low_ | bits, high_}; }
+  explicit operator uint64_t() const { return low_; }
+  explicit operator uint32_t() const { return static_cast<uint32_t>(low_); }
+  explicit operator uint8_t() const { return static_cast<uint8_t>(low_); }
+  friend auto operator<=>(const Wide& a, const Wide& b) = default;
+
+ private:
+  Wide(uint64_t low, uint64_t high) : high_(high), low_(low) {}
+
+  uint64_t high_ = 0, low_ = 0;  // in the order in which they are compared
+};
+#endif
 
 /// Memory for the time of a call, of the kernel's runtime.
 template <typename T>

@@ -139,7 +139,7 @@ int intarsia_top_k_32(void* context, HalideBuffer* keys, int length, HalideBuffe
 }
 
 int intarsia_top_k_64(void* context, HalideBuffer* keys, int length, HalideBuffer* places) {
-  return top_k<uint64_t, unsigned __int128>(context, keys, length, places);
+  return top_k<uint64_t, Wide>(context, keys, length, places);
 }
 }
 

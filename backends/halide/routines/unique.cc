@@ -264,7 +264,7 @@ int intarsia_unique_64(void* context, HalideBuffer* keys, HalideBuffer* x, int c
                        int is_sorted, int nan_apart, HalideBuffer* output) {
   const Request request{static_cast<Wanted>(wanted), is_sorted != 0, nan_apart != 0};
   const Rows<uint64_t> rows{first<const uint64_t>(*keys), count, width};
-  return unique<uint64_t, unsigned __int128>(context, *keys, *x, rows, request, *output);
+  return unique<uint64_t, Wide>(context, *keys, *x, rows, request, *output);
 }
 }
 

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "base/int128.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -25,10 +27,10 @@ std::vector<HalideDimension> joined(std::span<const HalideDimension> dimensions)
 /// Checks whether every element has a place of its own, so that checking takes no longer than reading the
 /// memory.
 bool are_apart(std::span<const HalideDimension> dimensions) {
-  __int128 elements = 1, reach = 1;
+  Int128 elements = 1, reach = 1;
   for (const HalideDimension& axis : dimensions) {
     elements *= axis.extent;
-    reach += static_cast<__int128>(axis.extent - 1) * axis.stride;
+    reach += static_cast<Int128>(axis.extent - 1) * axis.stride;
     if (elements > std::numeric_limits<int64_t>::max()) return false;
   }
   return elements <= reach;

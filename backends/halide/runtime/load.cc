@@ -12,11 +12,12 @@
 #include "backends/halide/runtime/plan_parts.h"
 #include "backends/halide/runtime/region_executable.h"
 #include "base/flat_buffer.h"
+#include "base/int128.h"
 
 namespace intarsia::halide {
 namespace {
 
-using Bytes = __int128;
+using Bytes = Int128;
 
 /// Kernel, and its arguments as its code sees them.
 struct LoadedKernel {

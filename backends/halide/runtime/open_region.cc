@@ -14,6 +14,7 @@
 #include "backends/halide/runtime/calls_beside.h"
 #include "backends/halide/runtime/plan_parts.h"
 #include "base/arena_plan.h"
+#include "base/int128.h"
 
 namespace intarsia::halide {
 namespace {
@@ -128,12 +129,12 @@ class RegionBinder {
     to.offset = static_cast<uint64_t>(TRY(size_at(values_, place.offset)));
     to.type = argument.type;
     to.dimensions.reserve(argument.extents.size());
-    __int128 reach = 1;
+    Int128 reach = 1;
     bool is_empty = false;
     for (size_t i = 0; i < argument.extents.size(); ++i) {
       const int64_t extent = TRY(size_at(of_kernel, argument.extents[i])),
                     stride = TRY(size_at(of_kernel, argument.strides[i]));
-      reach += static_cast<__int128>(extent - 1) * stride;
+      reach += static_cast<Int128>(extent - 1) * stride;
       is_empty |= extent == 0;
       to.dimensions.push_back({0, static_cast<int32_t>(extent), static_cast<int32_t>(stride), 0});
     }
@@ -143,14 +144,14 @@ class RegionBinder {
     const uint64_t element = to.type.bits / 8, container = container_bytes(place);
     if (to.offset % element != 0 || step % static_cast<int64_t>(element) != 0)
       return fail("an argument at byte {} that moves by {}: between elements", to.offset, step);
-    const auto is_inside = [&](__int128 offset) {
+    const auto is_inside = [&](Int128 offset) {
       return reach == 0 || (offset >= 0 && offset + reach * element <= container);
     };
     if (!is_inside(to.offset))
       return fail(
           "{} elements lie outside of their tensor of {} bytes: the model does not work with these sizes",
           static_cast<int64_t>(reach), container);
-    if (!is_inside(to.offset + static_cast<__int128>(step) * (times - 1)))
+    if (!is_inside(to.offset + static_cast<Int128>(step) * (times - 1)))
       return fail("{} elements leave their tensor of {} bytes in {} steps of {} bytes",
                   static_cast<int64_t>(reach), container, times - 1, step);
     if (place.where == BufferPlan::Where::workspace) to.offset += arena_.offsets[place.index];
@@ -218,11 +219,11 @@ class RegionBinder {
   /// padding of a window) it reads from the nearest element, and then ignores.
   Status give_elements(BufferPlan& argument) {
     if (has_elements(argument)) return {};
-    __int128 reach = 1;
+    Int128 reach = 1;
     for (const HalideDimension& axis : argument.dimensions)
-      reach += static_cast<__int128>(std::max(axis.extent - 1, 0)) * axis.stride;
+      reach += static_cast<Int128>(std::max(axis.extent - 1, 0)) * axis.stride;
     reach *= argument.type.bits / 8;
-    if (reach > static_cast<__int128>(open_scratch_bytes))
+    if (reach > static_cast<Int128>(open_scratch_bytes))
       return fail("an argument without elements has axes of too many");
     empty_bytes_ = std::max(empty_bytes_, static_cast<size_t>(reach));
     argument.where = BufferPlan::Where::workspace;

@@ -17,17 +17,13 @@ int64_t l2_of_this_machine() {
 }  // namespace
 
 Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
-  const auto [level, kind] = TRY(resolve_cpu(cpu));
+  const CodeTarget target = TRY(resolve_cpu(cpu));
   // A work item has single elements: the items of a group, side by side, are its vectors.
   if (device == KernelDevice::opencl_gpu || device == KernelDevice::cuda)
-    return Isa{level, 4, 16, device, 64};
-  const int64_t l2_bytes = cpu == "native" ? l2_of_this_machine() : typical_l2_bytes;
-  const DotProducts dots = device == KernelDevice::cpu ? kind : DotProducts::none;
-  if (level == "x86-64-v4") return Isa{level, 64, 32, device, 1, l2_bytes, dots};
-  if (level == "x86-64-v3") return Isa{level, 32, 16, device, 1, l2_bytes, dots};
-  if (level == "x86-64-v2") return Isa{level, 16, 16, device, 1, l2_bytes};
-  return fail("halide: cannot generate code for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4",
-              level);
+    return Isa{target.level, 4, 16, device, 64};
+  const int64_t l2_bytes = cpu == "native" ? l2_of_this_machine() : target.l2_bytes;
+  const DotProducts dots = device == KernelDevice::cpu ? target.dot_products : DotProducts::none;
+  return Isa{target.level, target.vector_bytes, target.registers, device, 1, l2_bytes, dots};
 }
 
 }  // namespace intarsia::halide

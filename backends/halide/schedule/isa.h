@@ -11,11 +11,8 @@
 
 namespace intarsia::halide {
 
-/// L2 cache of a core where the processor that runs the code is not known.
-inline constexpr int64_t typical_l2_bytes = 1024 * 1024;
-
 struct Isa {
-  std::string level;  // "x86-64-v2", "x86-64-v3", "x86-64-v4"
+  std::string level;  // CodeTarget::level
   int vector_bytes = 16;
   int registers = 16;  // vector registers
   KernelDevice device = KernelDevice::cpu;
@@ -36,10 +33,10 @@ struct Isa {
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
   /// weights stream past them. Each block reads all weights once, so larger blocks are faster until they
-  /// leave the cache (measured with caches of 1 and 2 MiB).
+  /// leave the cache (measured with caches of 1 and 2 MiB; half of a smaller one).
   int64_t block_bytes() const {
     constexpr int64_t streamed = 512 * 1024;
-    return std::max(l2_bytes - streamed, streamed);
+    return std::max(l2_bytes - streamed, l2_bytes / 2);
   }
   /// Returns the number of elements in one vector; OpenCL C has none of more than 16 elements.
   int lanes(int element_bytes) const {

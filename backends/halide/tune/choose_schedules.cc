@@ -163,7 +163,7 @@ constexpr ptrdiff_t max_candidates = 3;
 /// the least code; nullopt if the kernel already is that one.
 std::optional<Kernel> plain_variant(const Kernel& kernel) {
   Kernel plain = kernel;
-  plain.isa = *make_isa("x86-64-v2", kernel.isa.device);
+  plain.isa = *make_isa(base_level(arch_of_level(kernel.isa.level)), kernel.isa.device);
   plain.threads = 1;
   if (plain.isa.level == kernel.isa.level && kernel.threads == 1) return std::nullopt;
   CompileOptions options;

@@ -3,6 +3,7 @@
 
 #include "backends/reference/kernels/move.h"
 #include "backends/reference/kernels/movement.h"
+#include "base/int128.h"
 
 namespace intarsia::reference {
 namespace {
@@ -24,9 +25,9 @@ Result<int64_t> range_count(T start, T limit, T delta) {
     if (!(count < static_cast<double>(most))) return fail("range from {} to {} by {}", start, limit, delta);
     return std::max<int64_t>(0, static_cast<int64_t>(std::max(count, 0.0)));
   } else {
-    const __int128 step = delta;
-    const __int128 length = static_cast<__int128>(limit) - start;
-    const __int128 count = (length + step + (step > 0 ? -1 : 1)) / step;
+    const Int128 step = delta;
+    const Int128 length = static_cast<Int128>(limit) - start;
+    const Int128 count = (length + step + (step > 0 ? -1 : 1)) / step;
     if ((length > 0) != (step > 0) || length == 0) return 0;
     if (count > most) return fail("range from {} to {} by {} is too long", start, limit, delta);
     return static_cast<int64_t>(count);

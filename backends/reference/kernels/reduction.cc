@@ -5,6 +5,7 @@
 
 #include "backends/reference/kernels/dispatch.h"
 #include "backends/reference/kernels/kernel_families.h"
+#include "base/int128.h"
 
 namespace intarsia::reference {
 namespace {
@@ -143,9 +144,9 @@ Status run_mean(KernelContext& context) {
     using T = decltype(type);
     if (count == 0) return std::is_integral_v<T> ? T(0) : static_cast<T>(std::nan(""));
     if constexpr (std::is_integral_v<T>) {
-      __int128 sum = 0;
+      Int128 sum = 0;
       for (size_t k = 0; k < count; ++k) sum += value(k);
-      return static_cast<T>(sum / static_cast<__int128>(count));
+      return static_cast<T>(sum / static_cast<Int128>(count));
     } else {
       return static_cast<T>(sum_of<T>(value, count, [](auto x) { return x; }) / static_cast<double>(count));
     }

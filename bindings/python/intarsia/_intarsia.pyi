@@ -101,6 +101,7 @@ class CompileOptions:
     pins: list[str]
     kernels: list[str]
     fallback: str
+    arch: str
     cpu: str
     threads: int
     math: str

@@ -87,6 +87,7 @@ def bench(
     shapes: Mapping[str, Sizes] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] | None = None,
+    arch: str = "",
     cpu: str = "",
     kernels: Paths = (),
     math: Literal["fast", "exact"] | None = None,

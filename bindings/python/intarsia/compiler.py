@@ -118,6 +118,7 @@ def compile(
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
+    arch: str = "",
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -152,17 +153,16 @@ def compile(
     devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name "accel=sim:0"; "auto": those of this machine that
         pay off; empty: "cpu", or for throughput all cores of this process, each (or each `threads` of them) an executor.
     backends: names in order of preference; empty: all.
-    shapes: {input: sizes} for inputs whose sizes the model leaves open; they stay open otherwise (on a device
-        whose plug-in takes numbers only they become 1). A size is a number; None if it stays open until a run; or, of an
-        open one, its name ("N"), range ("1..32"), or sizes to be fastest at ("1,8,32").
+    shapes: {input: sizes} for inputs of open sizes, which stay open otherwise (1 where a plug-in takes numbers only). A size
+        is a number, None (open until a run), or an open one's name ("N"), range ("1..32"), or fastest sizes ("1,8,32").
     pins: {node name pattern: "backend@slot"}.
     fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
     threads: threads that a run will use; 0: all cores that this process may use.
+    arch: architecture that the program is for, as `--arch` lists them; empty: this machine's.
     cpu: "native", a level ("x86-64-v3") or a processor, as `--cpu` lists them; of "A,B" a machine takes the best it runs.
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
-    precision: "bf16": products of f32 may round their factors, where that is faster; "f16": their constant weights;
-        "auto": either, if no output differs by more than `max_error`, which the report has.
+    precision: "bf16": products of f32 may round their factors; "f16": their constant weights; "auto": within `max_error`.
     max_error: limit with precision "auto", relative to the largest element of an output; 0: 0.01.
     optimize: "size": no weights larger than the model's for speed, no second plan without frameworks.
     tune: "off": choose by a formula; "fast", "full": by measuring few or many variants of kernels, and plans.
@@ -200,6 +200,7 @@ def explain(
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
+    arch: str = "",
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -236,6 +237,7 @@ def explain_html(
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
+    arch: str = "",
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -272,6 +274,7 @@ def annotate(
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
+    arch: str = "",
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -329,6 +332,7 @@ def rewrite(
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
+    arch: str = "",
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -404,6 +408,7 @@ def check(
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
     threads: int = 0,
+    arch: str = "",
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",

@@ -14,6 +14,7 @@ Paths: TypeAlias = Path | Sequence[Path]
 
 # Arguments that are passed on unchanged, to the field of the same name.
 _PLAIN = {
+    "arch",
     "cpu",
     "dry_run",
     "fallback",

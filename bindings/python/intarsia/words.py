@@ -15,6 +15,7 @@ FLAGS = {
     "bind": "--bind",
     "bisect": "--bisect",
     "cache": "--cache",
+    "arch": "--arch",
     "cpu": "--cpu",
     "cuts": "--cut",
     "devices": "--devices",

@@ -1,0 +1,26 @@
+// Architectures of processors that code can be generated for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+enum class Arch : uint8_t { x86_64, aarch64, armv7, riscv64 };
+
+/// Returns the name that programs have: "x86_64".
+const char* arch_name(Arch arch);
+
+/// Reads the name of an architecture; x86_64 is also "x86-64".
+Result<Arch> read_arch(const std::string& name);
+
+/// Returns the bytes of an address in a program for it.
+constexpr int pointer_bytes(Arch arch) { return arch == Arch::armv7 ? 4 : 8; }
+
+/// Returns the architecture that this library was built for; nullopt if no code can be generated for it.
+std::optional<Arch> this_arch();
+
+}  // namespace intarsia

@@ -1,0 +1,55 @@
+# Tests of the run half alone, which also run for other architectures, under an emulator.
+
+# base
+intarsia_tests(thread_tests THREADS LIBRARIES intarsia_base FILES base/pool_cores.cc base/thread_pool.cc)
+
+# Tests that need programs: hand-made, for the toy backend, without the compile half except the linking of objects.
+add_library(intarsia_runtime_support STATIC support/bodies_support.cc support/runtime_support.cc ${CMAKE_SOURCE_DIR}/src/compile/link_objects.cc)
+target_link_libraries(intarsia_runtime_support PUBLIC intarsia_runtime)
+precompile_headers(intarsia_runtime_support)
+
+# program
+intarsia_tests(program_tests LIBRARIES intarsia_runtime_support
+               FILES program/program_file.cc program/variants.cc program/verify_bodies.cc program/verify_program.cc program/verify_unshared.cc compile/link_objects.cc)
+
+# device, runtime
+intarsia_tests(device_tests THREADS LIBRARIES intarsia_runtime_support
+               FILES device/cuda.cc device/devices.cc device/opencl.cc device/opencl_cores.cc device/opencl_faults.cc device/opencl_threads.cc)
+intarsia_tests(runtime_tests THREADS LIBRARIES intarsia_runtime_support
+               FILES runtime/append_in_place.cc runtime/body_steps.cc runtime/find_function.cc runtime/open_memory.cc runtime/overlap.cc
+                     runtime/profile_session.cc runtime/program_table.cc runtime/session.cc runtime/source_layout.cc runtime/specializations.cc
+                     runtime/stages.cc)
+intarsia_tests(pipeline_tests THREADS LIBRARIES intarsia_pipeline
+               FILES pipeline/frame_items.cc pipeline/live_frames.cc pipeline/pipeline.cc pipeline/pipeline_file.cc
+                     pipeline/pipeline_graph.cc pipeline/random_pipelines.cc pipeline/replicas.cc)
+# A driver of CUDA, found by its name where a test puts its folder into LD_LIBRARY_PATH.
+add_library(fake_cuda SHARED support/fake_cuda.cc)
+set_target_properties(fake_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda.so.1 SUFFIX ""
+                                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fake_cuda)
+target_compile_options(fake_cuda PRIVATE -fvisibility=default -fno-sanitize=all)  # its types are others
+add_dependencies(fast_tests fake_cuda)
+add_dependencies(device_tests opencl_faults)
+if(NOT sanitized)  # sanitizers replace malloc, too
+  intarsia_tests(runtime_allocations LIBRARIES intarsia_run_api intarsia_runtime_support
+                 FILES runtime/allocations.cc support/count_allocations.cc support/toy_run_backends.cc)
+endif()
+
+# api
+intarsia_tests(run_api_tests THREADS LIBRARIES intarsia_run_api intarsia_runtime_support
+               FILES api/output_shapes.cc api/pipeline_api.cc api/pools.cc api/random_pipeline_calls.cc api/run_api.cc support/toy_run_backends.cc)
+intarsia_tests(struct_sizes LIBRARIES intarsia_run_api FILES api/struct_sizes.cc)
+
+# backends
+intarsia_tests(kernel_runtime_tests THREADS LIBRARIES intarsia_halide_run FILES backends/halide/function_regions.cc backends/halide/kernel_runtime.cc
+                     backends/halide/room_pool.cc)
+target_include_directories(kernel_runtime_tests PRIVATE ${CMAKE_BINARY_DIR}/generated)
+
+# What computes here the same as there: programs that this machine's compiler made for the other one.
+add_executable(run_raw support/run_raw.cc)
+target_include_directories(run_raw PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(run_raw PRIVATE intarsia)
+if(CMAKE_CROSSCOMPILING)
+  add_test(NAME programs COMMAND ${INTARSIA_VENV}/bin/python -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/arch/programs.py)
+  set_tests_properties(programs PROPERTIES TIMEOUT 1800 LABELS fast ENVIRONMENT
+    "INTARSIA_ARCH=${CMAKE_SYSTEM_PROCESSOR};INTARSIA_RUNNER=$<JOIN:${CMAKE_CROSSCOMPILING_EMULATOR}, > $<TARGET_FILE:run_raw>;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/support;PYTHONDONTWRITEBYTECODE=")
+endif()
