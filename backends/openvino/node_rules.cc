@@ -53,12 +53,17 @@ bool has_quantization(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "QuantizeLinear"; });
 }
 
-/// Checks whether a node computes a constant. OpenVINO does so when it loads the model, which then may lack
-/// inputs.
-bool reads_only_constants(const Graph& graph, const Node& node) {
-  return std::ranges::all_of(node.inputs, [&](ValueId value) {
+/// Checks whether a node computes a constant where nothing reads an input: what OpenVINO loads then lacks it.
+bool leaves_inputs_out(const Graph& graph, const Node& node) {
+  const bool reads_constants = std::ranges::all_of(node.inputs, [&](ValueId value) {
     return value == no_value || graph.value(value).constant.has_value();
   });
+  return reads_constants && std::ranges::any_of(graph.inputs, [&](ValueId input) {
+           return std::ranges::none_of(graph.nodes, [&](const Node& other) {
+             const std::vector<ValueId> reads = values_read(other);
+             return std::ranges::find(reads, input) != reads.end();
+           });
+         });
 }
 
 /// Checks whether elements of the type pass unchanged from an input to an output.
@@ -145,8 +150,8 @@ Support computes_exactly(const Graph& graph, const Node& node) {
   if (const Support form = check_form(graph, node); !form.yes) return form;
   if (node.op == "Cast" && has_output(node, 0) && graph.value(node.outputs[0]).type.dtype == DType::boolean)
     return Support::refused("OpenVINO casts NaN to false");
-  if (reads_only_constants(graph, node) && !quantizes(node))
-    return Support::refused(fmt::format("{} of constants depends on no input", node.op));
+  if (leaves_inputs_out(graph, node))
+    return Support::refused(fmt::format("OpenVINO drops inputs that {} does not depend on", node.op));
   if (is_among(extreme_operators, node) && has_quantization(graph))
     return Support::refused(
         fmt::format("OpenVINO computes {} in integers where its result is quantized", node.op));
