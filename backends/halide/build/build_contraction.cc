@@ -28,7 +28,9 @@ class ContractionBuilder {
     const std::vector<Var> index = parts_.inner_first();
     const Halide::Type type = b_.type(node_.outputs[0]);
     const Expr zero = Halide::Internal::make_zero(type);
-    RDom r(reduction_domain(), "r");
+    const RDom domain(reduction_domain(), "r");
+    Exprs r;
+    for (int i = 0; i < domain.dimensions(); ++i) r.emplace_back(domain[i]);
     if (parts_.has_integers()) choose_dequantization(index, r);
     acc(index) = parts_.on_amx ? Halide::undef(type) : zero;
     if (parts_.slices.slices == 1)
@@ -36,7 +38,7 @@ class ContractionBuilder {
     else
       sum_slices(acc, index, zero, r);
     parts_.acc = acc;
-    parts_.reduction = r;
+    parts_.reduction = domain;
     return finish();
   }
 
@@ -136,10 +138,10 @@ class ContractionBuilder {
     const int64_t pixels = element_count(fixed_sizes(p.pixel_extents));
     const int64_t rows =
         element_count(fixed_sizes(p.batch_extents)) * p.group * pixels / std::max<int64_t>(width, 1);
-    return slice_tile(p.tile, p.channels.number(), {.width = width, .rows = rows, .depth = depth_.number()});
+    return slice_tile(p.tile, p.channels.number(), {.width = width, .depth = depth_.number(), .rows = rows});
   }
 
-  void sum_slices(Func acc, const std::vector<Var>& index, const Expr& zero, const RDom& r) {
+  void sum_slices(Func acc, const std::vector<Var>& index, const Expr& zero, const Exprs& r) {
     std::vector<Var> sliced = index;
     sliced.push_back(parts_.slice);
     Func sum("slice_sum"), sums("slice_sums");
@@ -155,9 +157,9 @@ class ContractionBuilder {
   }
 
   /// Returns a product of the reduction, in the dtype of the sums.
-  Expr product(const RDom& r) {
+  Expr product(const Exprs& r) {
     const Halide::Type type = b_.type(node_.outputs[0]);
-    const Expr x = input(r);
+    const Expr x = reads_vectors() ? vector_of_input(r) : input(r);
     Expr w = weight(r);
     if (x.type() == Halide::Int(16)) w = Halide::cast(x.type(), w);
     return Halide::cast(type, w) * Halide::cast(type, x);
@@ -190,17 +192,17 @@ class ContractionBuilder {
   int depth_axis() const { return (has_dots() ? 1 : 0) + (parts_.on_amx ? 1 : 0); }
 
   /// Returns the dot product along the depth of a step of the reduction.
-  Expr dot_at(const RDom& r) const { return parts_.on_amx ? r[2] * amx_tile + r[1] : Expr(r[1]); }
+  Expr dot_at(const Exprs& r) const { return parts_.on_amx ? r[2] * amx_tile + r[1] : Expr(r[1]); }
 
   /// Returns the channels of the input, or of a block of the copy, that a step of the reduction reads, and
   /// the block.
-  std::pair<Expr, std::optional<Expr>> staged_depth_at(const RDom& r) const {
+  std::pair<Expr, std::optional<Expr>> staged_depth_at(const Exprs& r) const {
     if (!stage_as_ || stage_as_->block == 0) return {depth_at(r), std::nullopt};
     return {r[1] * as_int(parts_.dot) + r[0], r[2]};
   }
 
   /// Returns the input channel, within the group of channels, of a step of the reduction.
-  Expr depth_at(const RDom& r) const {
+  Expr depth_at(const Exprs& r) const {
     if (parts_.has_integers())
       return r[2] * as_int(parts_.integers.block) + r[1] * as_int(parts_.integers.in_word()) + r[0];
     if (has_dots()) return dot_at(r) * as_int(parts_.dot) + r[0];
@@ -208,13 +210,11 @@ class ContractionBuilder {
     return parts_.slice * as_int(depth_.number() / parts_.slices.slices) + r[0];
   }
 
-  Expr tap(const RDom& r, size_t axis) const {
-    return r[as_int(static_cast<int64_t>(kernel_.size() - axis)) + depth_axis()];
-  }
+  Expr tap(const Exprs& r, size_t axis) const { return r[kernel_.size() - axis + depth_axis()]; }
 
-  Expr weight(const RDom& r) {
+  Expr weight(const Exprs& r) {
     if (parts_.unpack.defined()) return unpacked(r);
-    if (parts_.has_integers()) return dequantized(steps_of(r));
+    if (parts_.has_integers()) return dequantized(r);
     const Operand& from = b_.operand(node_.inputs[1]);
     if (b_.kernel().contraction().packing.panel > 0) {
       const bool in_one = parts_.lanes_apart;
@@ -241,12 +241,9 @@ class ContractionBuilder {
     return at;
   }
 
-  /// Returns the steps of the reduction over integers: within a word, words of a block, blocks.
-  static Exprs steps_of(const RDom& r) { return {r[0], r[1], r[2]}; }
-
   /// Chooses where integers become numbers: where tiles of few rows read them; for more rows once, in a panel
   /// that all tiles of a block read. With an open number of rows, sums are computed in both ways.
-  void choose_dequantization(const std::vector<Var>& index, const RDom& r) {
+  void choose_dequantization(const std::vector<Var>& index, const Exprs& r) {
     const Dim& rows = parts_.pixel_extents.back();
     const int64_t most = rows.is_number() ? rows.number() : parts_.tile.pixels;
     if (b_.mapping() != Mapping::loops || most <= few_rows) return;
@@ -267,7 +264,7 @@ class ContractionBuilder {
   }
 
   /// Reads the numbers of a panel.
-  Expr unpacked(const RDom& r) const {
+  Expr unpacked(const Exprs& r) const {
     Exprs at{parts_.ci, r[0], r[1], r[2]};
     if (parts_.has_panels()) at.emplace_back(parts_.co);
     return parts_.unpack(at);
@@ -305,7 +302,7 @@ class ContractionBuilder {
   }
 
   /// Reads weights that are computed at run time, without a copy.
-  Expr weight_in_place(const RDom& r) {
+  Expr weight_in_place(const Exprs& r) {
     if (!conv_) return matrix_element(1, {depth_at(r), channel()});
     Exprs at{parts_.group > 1 ? parts_.g * b_.size(parts_.channels) + channel() : channel(), depth_at(r)};
     for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
@@ -323,7 +320,7 @@ class ContractionBuilder {
   }
 
   /// Packs weights that are computed at run time, and reads the packed ones.
-  Expr staged_conv_weight(const RDom& r) {
+  Expr staged_conv_weight(const Exprs& r) {
     Func pack("pack");
     Var c("c");
     std::vector<Var> index{parts_.ci, c}, taps = make_vars(kernel_.size(), "k");
@@ -357,7 +354,7 @@ class ContractionBuilder {
 
   /// Reads a matrix computed at run time: as it is if its rows are dense and it is small or for few rows,
   /// else packed per batch element.
-  Expr staged_matrix(const RDom& r) {
+  Expr staged_matrix(const Exprs& r) {
     const bool is_open = !parts_.channels.is_number();
     if (has_dots()) return staged_dots(r);
     if (matrix_stride(1, 0) == 1 && !is_open && !pays_to_pack()) return matrix_element(1, {r[0], channel()});
@@ -377,7 +374,7 @@ class ContractionBuilder {
   }
 
   /// Packs a matrix computed at run time, with the neighbors of a dot product side by side.
-  Expr staged_dots(const RDom& r) {
+  Expr staged_dots(const Exprs& r) {
     Func pack("pack");
     const Var k("k"), neighbor("neighbor");
     std::vector<Var> index{neighbor, parts_.ci, k, parts_.co};
@@ -408,7 +405,36 @@ class ContractionBuilder {
     return 0;
   }
 
-  Expr input(const RDom& r) {
+  /// Checks whether sums read vectors of f32 along the depth, which lie side by side in memory.
+  bool reads_vectors() const {
+    const Halide::Type f32 = Halide::Float(32);
+    if (b_.mapping() != Mapping::loops || has_dots() || parts_.has_integers() || !depth_.is_number() ||
+        b_.type(node_.outputs[0]) != f32 || (!stage_as_ && b_.type(node_.inputs[0]) != f32))
+      return false;
+    const bool is_dense = conv_ || stage_as_ || matrix_stride(0, 0) == Dim(1);
+    return is_dense && depth_lanes(b_.isa(), f32.bytes(), depth_.number()) > 1;
+  }
+
+  /// Returns an element of the input, by a copy that is in registers.
+  Expr vector_of_input(const Exprs& r) {
+    ContractionParts& p = parts_;
+    std::vector<Var> at = make_vars(r.size(), "r");
+    const Expr element = input(to_exprs(at));
+    Exprs use = r;
+    const auto add_axes = [&](const std::vector<Var>& axes) {
+      at.insert(at.end(), axes.rbegin(), axes.rend());
+      use.insert(use.end(), axes.rbegin(), axes.rend());
+    };
+    add_axes(p.pixels);
+    if (p.group > 1) add_axes({p.g});
+    add_axes(p.batch);
+    Func vectors("vectors");
+    vectors(at) = element;
+    p.vectors = vectors;
+    return vectors(use);
+  }
+
+  Expr input(const Exprs& r) {
     if (!conv_ && stage_as_) return staged_rows(r);
     if (!conv_) return matrix_element(0, {parts_.pixels[0], depth_at(r)});
     const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
@@ -427,7 +453,7 @@ class ContractionBuilder {
   }
 
   /// Copies rows of the first matrix, and reads the copy.
-  Expr staged_rows(const RDom& r) {
+  Expr staged_rows(const Exprs& r) {
     if (!parts_.stage.defined()) stage_rows();
     Exprs use = to_exprs(parts_.stage_vars);
     const auto [depth, block] = staged_depth_at(r);

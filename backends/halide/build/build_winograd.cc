@@ -43,6 +43,7 @@ class WinogradBuilder {
         out_(b.sizes(node_.outputs[0])),
         in_(b.sizes(node_.inputs[0])),
         depth_size_(in_[1].number()),
+        depth_lanes_(as_int(depth_lanes(b.isa(), sizeof(float), depth_size_))),
         winograd_(winograd_of(b.kernel().contraction().schedule.algorithm)),
         tile_(b.kernel().contraction().schedule.tile),
         outputs_(as_int(winograd_.outputs)),
@@ -97,9 +98,11 @@ class WinogradBuilder {
   void multiply() {
     depth_ = RDom(0, as_int(depth_size_), "r");
     Exprs weight{0, co_, ky_, kx_, depth_, ci_};
+    vectors_(c_, t_, kx_, ky_, n_) = input_(c_, t_, kx_, ky_, n_);
+    const Func& input = depth_lanes_ > 1 ? vectors_ : input_;
     acc_(ci_, t_, kx_, ky_, co_, n_) = 0.0f;
     acc_(ci_, t_, kx_, ky_, co_, n_) +=
-        b_.operand(node_.inputs[1]).at(weight) * input_(depth_, t_, kx_, ky_, n_);
+        b_.operand(node_.inputs[1]).at(weight) * input(depth_, t_, kx_, ky_, n_);
     products_(ci_, t_, kx_, ky_, co_, n_) = acc_(ci_, t_, kx_, ky_, co_, n_);
   }
 
@@ -145,8 +148,19 @@ class WinogradBuilder {
     schedule_tiles_of_block(block_tiles, to, ti);
     acc_.compute_at(products_, to).reorder(ci_, t_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     acc_.update().reorder(ci_, t_, depth_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
+    if (depth_lanes_ > 1) schedule_vectors();
     schedule_input(block, block_tiles);
     if (b_.kernel().threads > 1) output_.parallel(blocks_per_thread_ ? block : co_);
+  }
+
+  /// Reads vectors of the transformed input along the depth.
+  void schedule_vectors() {
+    const RVar steps("steps"), step("step");
+    acc_.update().split(depth_, steps, step, depth_lanes_).reorder(ci_, t_, step, steps).unroll(step);
+    vectors_.compute_at(acc_, steps)
+        .vectorize(c_, depth_lanes_)
+        .unroll(t_)
+        .store_in(Halide::MemoryType::Stack);
   }
 
   /// Schedules the products in tiles, even ones where the number of tiles of a block is open.
@@ -208,6 +222,7 @@ class WinogradBuilder {
   const Node& node_;
   SymbolicShape out_, in_;
   int64_t depth_size_;
+  int depth_lanes_;
   const Winograd& winograd_;
   ContractionTile tile_;
   int outputs_, points_;  // numbers of a tile along an axis
@@ -219,8 +234,8 @@ class WinogradBuilder {
   // a tile.
   Var c_{"c"}, x_{"x"}, y_{"y"}, n_{"n"}, kx_{"kx"}, ky_{"ky"}, t_{"t"}, ci_{"ci"}, co_{"co"}, dy_{"dy"};
   RDom depth_;
-  Func padded_{"padded"}, columns_{"columns"}, input_{"input"}, acc_{"acc"}, products_{"products"},
-      rows_{"rows"}, output_{"out"};
+  Func padded_{"padded"}, columns_{"columns"}, input_{"input"}, vectors_{"vectors"}, acc_{"acc"},
+      products_{"products"}, rows_{"rows"}, output_{"out"};
 };
 
 }  // namespace

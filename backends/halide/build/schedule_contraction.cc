@@ -11,7 +11,8 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
-/// Steps of a work item's reduction whose loads are on their way at the same time.
+/// Steps of the reduction that are unrolled: loads of a work item that are on their way at the same time, or
+/// elements of a vector of the input.
 constexpr int steps_at_once = 4;
 
 void vectorize_lanes(Halide::Stage stage, const ContractionParts& p, int64_t lanes) {
@@ -27,6 +28,22 @@ void schedule_plain_loops(ContractionParts& p, Func acc) {
   acc.store_in(Halide::MemoryType::Stack).update().reorder(order);
 }
 
+/// Unrolls some steps along the depth, for which vectors of the input are read at once. Returns the loop over
+/// the others.
+void unroll_steps(ContractionParts& p, Func acc, std::vector<VarOrRVar>& order) {
+  const RVar steps("steps"), step("step");
+  acc.update().split(p.reduction[0], steps, step, steps_at_once);
+  order[2] = step;
+  order.insert(order.begin() + 3, steps);
+  acc.update().unroll(step);
+  if (!p.vectors.defined()) return;
+  const size_t of_pixels = p.reduction.dimensions();
+  p.vectors.compute_at(acc, steps)
+      .vectorize(p.vectors.args()[0], steps_at_once)
+      .unroll(p.vectors.args()[of_pixels])
+      .store_in(Halide::MemoryType::Stack);
+}
+
 /// Schedules sums of a tile in registers: the tile innermost, then the reduction.
 void schedule_accumulators(ContractionParts& p, Func acc) {
   if (p.on_amx) return schedule_plain_loops(p, acc);
@@ -38,13 +55,8 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
   const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;
-  if (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0) {
-    const RVar steps("steps"), step("step");
-    acc.update().split(p.reduction[0], steps, step, steps_at_once);
-    order[2] = step;
-    order.insert(order.begin() + 3, steps);
-    acc.update().unroll(step);
-  }
+  if (p.vectors.defined() || (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0))
+    unroll_steps(p, acc, order);
   if (p.dot > 1) {
     std::ranges::rotate(order.begin(), order.begin() + 2, order.begin() + 3);
     acc.update().atomic().reorder(order).vectorize(p.reduction[0]);

@@ -40,6 +40,7 @@ struct ContractionParts {
   // tiles of few have the sums `few`, which read the integers.
   MatMulAttributes integers;
   Func unpack, few;
+  Func vectors;  // vectors of the input along the depth, if sums read them (depth_lanes), depth first
   Var unpack_step{"of_word"};
   bool on_amx = false;                  // sums are in tile registers (amx_products.h)
   int64_t output_lanes = 1;             // elements of the output that one vector of code computes at least

@@ -59,8 +59,8 @@ PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int thr
           .pixel_bytes = s.depth * s.group * bytes,
           .block_bytes = isa.block_bytes(),
           .threads = threads,
-          .rows = s.batch * s.group * element_count(s.pixels) / std::max<int64_t>(s.pixels.back(), 1),
-          .depth = s.depth};
+          .depth = s.depth,
+          .rows = s.batch * s.group * element_count(s.pixels) / std::max<int64_t>(s.pixels.back(), 1)};
 }
 
 std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vector<ContractionTile>& tiles,
@@ -85,7 +85,7 @@ std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const C
   const int64_t tiles =
       winograd_of(algorithm).tiles(s.pixels[1]) * winograd_block_rows(s, {algorithm, {}}, space.threads);
   std::vector<ContractionTile> ranked =
-      rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles});
+      rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles, .depth = s.depth});
   std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
   return with_tiles(algorithm, ranked, std::max<size_t>(space.max_tiles / 4, 1));
 }

@@ -9,9 +9,13 @@
 namespace intarsia::halide {
 namespace {
 
-/// Returns the registers left for accumulators. Spare ones hold a panel's weights and a broadcast pixel; with
-/// fewer the compiler spills (measured: 7 x 64 on 32 registers halves the speed).
-int64_t max_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
+/// Returns the most pixels whose sums are in registers. Spare ones hold a panel's weights and a broadcast
+/// pixel; with fewer the compiler spills (measured: 7 x 64 on 32 registers halves the speed). Where vectors
+/// of the input are read, each pixel has one, and the next weights are read before these are used.
+int64_t max_pixels(const Isa& isa, int64_t vectors, bool reads_vectors) {
+  if (reads_vectors) return (isa.registers - 2 * vectors) / (vectors + 1);
+  return (isa.registers - vectors - 2) / vectors;
+}
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -130,6 +134,12 @@ TileSlices slice_tile(const ContractionTile& tile, int64_t channels, const Pixel
   return best;
 }
 
+int64_t depth_lanes(const Isa& isa, int element_bytes, int64_t depth) {
+  constexpr int64_t lanes = 4;
+  const bool reads_vectors = isa.multiplies_by_element() && element_bytes == 4 && depth % lanes == 0;
+  return reads_vectors ? lanes : 1;
+}
+
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
                                                     const PixelRow& row) {
   if (isa.runs_groups()) return rank_group_tiles(channels, row);
@@ -138,8 +148,8 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
     for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {
       const int64_t panel = lanes * vectors;
       std::pair<double, ContractionTile> best{-1, {}};
-      for (int64_t pixels = 1; pixels <= std::min(row.width, max_accumulators(isa, vectors) / vectors);
-           ++pixels) {
+      const int64_t most = max_pixels(isa, vectors, depth_lanes(isa, element_bytes, row.depth) > 1);
+      for (int64_t pixels = 1; pixels <= std::min(row.width, most); ++pixels) {
         const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
         const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);
         if (best.first < 0 || time < best.first) best = {time, tile};

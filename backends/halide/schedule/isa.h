@@ -29,6 +29,11 @@ struct Isa {
   bool has_bf16_products() const { return multiplies_bf16(dot_products); }
   /// Returns true if Halide cannot generate that instruction (emit/dot_tiles.c).
   bool calls_dot_tiles() const { return has_dot_products() && !has_bf16_products(); }
+  /// Returns true if an instruction multiplies a vector by one element of another, so that a vector of the
+  /// input along the depth is read at once.
+  bool multiplies_by_element() const {
+    return device == KernelDevice::cpu && arch_of_level(level) == Arch::aarch64;
+  }
   bool has_amx() const { return dot_products == DotProducts::amx; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
