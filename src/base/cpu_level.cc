@@ -21,6 +21,7 @@ struct Level {
   Arch arch;
   int vector_bytes, registers;
   const char* feature;  // feature that a machine needs; empty: all of the architecture have it
+  DotProducts dot_products = DotProducts::none;
 };
 
 /// Levels, those of one architecture side by side, the least demanding first. For RISC-V, Halide 21 generates
@@ -29,7 +30,7 @@ constexpr Level levels[] = {{"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
                             {"x86-64-v3", Arch::x86_64, 32, 16, "x86-64-v3"},
                             {"x86-64-v4", Arch::x86_64, 64, 32, "x86-64-v4"},
                             {"armv8-a", Arch::aarch64, 16, 32, ""},
-                            {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod"},
+                            {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod", DotProducts::neon},
                             {"armv7-a+neon", Arch::armv7, 16, 16, "neon"},
                             {"rv64gcv", Arch::riscv64, 1, 32, "v"}};
 
@@ -59,7 +60,8 @@ const Level* find_level(const std::string& name) {
 
 CodeTarget make_target(const Level& level, DotProducts kind = DotProducts::none,
                        int64_t l2_bytes = typical_l2_bytes) {
-  return {level.name, kind, level.arch, level.vector_bytes, level.registers, l2_bytes};
+  return {level.name, std::max(kind, level.dot_products), level.arch, level.vector_bytes, level.registers,
+          l2_bytes};
 }
 
 /// Lists the names of an architecture's processors, or of all.
@@ -117,6 +119,8 @@ bool has_dot_products(DotProducts kind) {
   switch (kind) {
     case DotProducts::none:
       return true;
+    case DotProducts::neon:
+      return false;
     case DotProducts::avx_vnni:
       return __builtin_cpu_supports("x86-64-v3") && __builtin_cpu_supports("avxvnni");
     case DotProducts::avx512_vnni:
@@ -159,7 +163,7 @@ DotProducts dot_products() {
 
 std::string CodeTarget::text() const {
   constexpr const char* kinds[] = {
-      "", " with avxvnni", " with avx512vnni", " with sapphirerapids", " with znver4", " with amx"};
+      "", "", " with avxvnni", " with avx512vnni", " with sapphirerapids", " with znver4", " with amx"};
   return level + kinds[static_cast<size_t>(dot_products)];
 }
 
@@ -274,7 +278,7 @@ std::string why_no_products(const std::string& cpu, DType dtype) {
 }
 
 std::vector<std::string> features_of_dot_products(DotProducts kind) {
-  if (kind == DotProducts::none) return {};
+  if (kind <= DotProducts::neon) return {};
   if (kind == DotProducts::avx_vnni) return {"avxvnni"};
   if (kind == DotProducts::avx512_vnni) return {"avx512vnni"};
   std::vector<std::string> features = {"avx512vnni", "avx512bf16",   "avx512vbmi",      "avx512vbmi2",

@@ -17,8 +17,9 @@ std::vector<std::string> features_of_cpu_level(const std::string& level);
 /// Kind of processor that multiplies numbers of 8 bits, and from `sapphire_rapids` on of bf16, and sums
 /// neighbors in one instruction. Code for `avx_vnni` (Alder Lake) and `avx512_vnni` (Cascade Lake) has this
 /// instruction beyond its level; that for the others may have any of the processors that LLVM has in mind.
-/// `amx` is Sapphire Rapids with tile registers, which virtual machines and old kernels of Linux hide.
-enum class DotProducts : uint8_t { none, avx_vnni, avx512_vnni, sapphire_rapids, zen4, amx };
+/// `neon` (sdot) belongs to levels of AArch64. `amx` is Sapphire Rapids with tile registers, which virtual
+/// machines and old kernels of Linux hide.
+enum class DotProducts : uint8_t { none, neon, avx_vnni, avx512_vnni, sapphire_rapids, zen4, amx };
 
 /// Returns true if one instruction also multiplies and sums numbers of bf16.
 constexpr bool multiplies_bf16(DotProducts kind) { return kind >= DotProducts::sapphire_rapids; }

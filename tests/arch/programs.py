@@ -106,18 +106,20 @@ def attention(path):
 
 
 def quantized(path):
-    nodes = [
-        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
-        helper.make_node("QLinearConv", ["q", "s", "z", "w", "ws", "wz", "s", "z"], ["c"], pads=[1, 1, 1, 1]),
-        helper.make_node("DequantizeLinear", ["c", "s", "z"], ["y"]),
-    ]
-    constants = {
-        "s": np.float32(0.05),
-        "z": np.uint8(128),
-        "w": np.random.default_rng(9).integers(-127, 128, (16, 8, 3, 3)).astype(np.int8),
-        "ws": np.float32(0.002),
-        "wz": np.int8(0),
-    }
+    """Convolutions of 3x3 taps, of each channel and of an odd number of channels, and a product."""
+    numbers = np.random.default_rng(9)
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q0"])]
+    constants = {"s": np.float32(0.05), "z": np.uint8(117), "ws": np.float32(0.002), "wz": np.int8(0)}
+    sizes = [(36, 8, 3, 1), (36, 1, 3, 36), (21, 36, 1, 1), (40, 21, 3, 1)]
+    for i, (after, before, taps, groups) in enumerate(sizes):
+        constants[f"w{i}"] = numbers.integers(-127, 128, (after, before, taps, taps)).astype(np.int8)
+        inputs = [f"q{i}", "s", "z", f"w{i}", "ws", "wz", "s", "z"]
+        pads = [taps // 2] * 4
+        nodes.append(helper.make_node("QLinearConv", inputs, [f"q{i + 1}"], pads=pads, group=groups))
+    constants["m"] = numbers.integers(-127, 128, (14, 70)).astype(np.int8)
+    inputs = [f"q{len(sizes)}", "s", "z", "m", "ws", "wz", "s", "z"]
+    nodes.append(helper.make_node("QLinearMatMul", inputs, ["p"]))
+    nodes.append(helper.make_node("DequantizeLinear", ["p", "s", "z"], ["y"]))
     save(path, nodes, [("x", TensorProto.FLOAT, [1, 8, 14, 14])], [("y", TensorProto.FLOAT)], constants)
 
 
@@ -128,11 +130,11 @@ def lstm(path):
     save(path, nodes, [("x", TensorProto.FLOAT, [5, 2, 9])], outputs, constants)
 
 
-def compare(model, folder, *options, threads=2, tolerance=1e-4):
-    """Compiles a model for both machines and runs it on both, with the shapes of its program."""
+def compare(model, folder, *options, there=(), threads=2, tolerance=1e-4):
+    """Compiles a model for both machines and runs it on both, with the shapes of its program. `there`: options for the other machine."""
     options = (*OPTIONS, *options, "--threads", threads)
     call("compile", model, "-o", folder / "here.so", *options)
-    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *options)
+    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *there, *options)
     explained = call_json("explain", folder / "here.so")
     given = []
     for number, value in enumerate(explained["inputs"]):
@@ -159,10 +161,15 @@ def test_small_models_compute_the_same(tmp_path, make):
     compare(tmp_path / "model.onnx", tmp_path)
 
 
-def test_integers_of_8_bits_compute_the_same(tmp_path):
+LEVELS = {"aarch64": ("armv8-a", "armv8.2-a+dotprod"), "armv7": ("armv7-a+neon",), "riscv64": ("rv64gcv",)}
+
+
+@pytest.mark.parametrize("level", LEVELS[ARCH])
+def test_integers_of_8_bits_compute_the_same(tmp_path, level):
     quantized(tmp_path / "model.onnx")
     # QEMU 7.2 ends with an assertion of its own where code for RISC-V with threads has vfcvt.rtz.x.f.v.
-    compare(tmp_path / "model.onnx", tmp_path, threads=1 if ARCH == "riscv64" else 2, tolerance=0)
+    threads = 1 if ARCH == "riscv64" else 2
+    compare(tmp_path / "model.onnx", tmp_path, there=("--cpu", level), threads=threads, tolerance=0)
 
 
 def test_a_real_model_computes_the_same(tmp_path):

@@ -412,7 +412,7 @@ class ContractionBuilder {
         b_.type(node_.outputs[0]) != f32 || (!stage_as_ && b_.type(node_.inputs[0]) != f32))
       return false;
     const bool is_dense = conv_ || stage_as_ || matrix_stride(0, 0) == Dim(1);
-    return is_dense && depth_lanes(b_.isa(), f32.bytes(), depth_.number()) > 1;
+    return is_dense && depth_lanes(b_.isa(), depth_.number()) > 1;
   }
 
   /// Returns an element of the input, by a copy that is in registers.

@@ -43,7 +43,7 @@ class WinogradBuilder {
         out_(b.sizes(node_.outputs[0])),
         in_(b.sizes(node_.inputs[0])),
         depth_size_(in_[1].number()),
-        depth_lanes_(as_int(depth_lanes(b.isa(), sizeof(float), depth_size_))),
+        depth_lanes_(as_int(depth_lanes(b.isa(), depth_size_))),
         winograd_(winograd_of(b.kernel().contraction().schedule.algorithm)),
         tile_(b.kernel().contraction().schedule.tile),
         outputs_(as_int(winograd_.outputs)),

@@ -52,6 +52,7 @@ std::string error_glue_object(Arch arch) {
 }
 
 std::string dot_tiles_object(DotProducts kind) {
+  if (kind == DotProducts::neon) return object_named("dot_tiles_16");
   return object_named(kind == DotProducts::avx_vnni ? "dot_tiles_32" : "dot_tiles_64");
 }
 

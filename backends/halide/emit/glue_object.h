@@ -15,7 +15,8 @@ Status check_glue(Arch arch);
 std::string glue_object(Arch arch);
 /// Returns what functions of users need beside it.
 std::string error_glue_object(Arch arch);
-/// Returns the functions that kernels call for dot products of AVX-VNNI or AVX-512 VNNI (dot_tiles.c).
+/// Returns the functions that kernels call for dot products of AVX-VNNI or AVX-512 VNNI (dot_tiles.c), or
+/// of NEON (dot_tiles_neon.c).
 std::string dot_tiles_object(DotProducts kind);
 /// Returns the functions of routines/ for a level of processors (CodeTarget::level).
 std::string routines_object(const std::string& level);

@@ -53,6 +53,12 @@ double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& sch
   return products + transforms + extra_bytes / memory_bytes_per_cycle;
 }
 
+/// Checks whether tiles read vectors of the input along the depth: of f32, or for dot products of 8 bits.
+bool reads_vectors(const ContractionSizes& s, int bytes, const Isa& isa) {
+  if (bytes == 1) return isa.multiplies_by_element() && isa.has_dot_products();
+  return bytes == sizeof(float) && depth_lanes(isa, s.depth) > 1;
+}
+
 PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int threads) {
   return {.width = s.pixels.back(),
           .in_blocks = element_count(s.pixels) == s.pixels.back(),
@@ -60,6 +66,7 @@ PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int thr
           .block_bytes = isa.block_bytes(),
           .threads = threads,
           .depth = s.depth,
+          .reads_vectors = reads_vectors(s, bytes, isa),
           .rows = s.batch * s.group * element_count(s.pixels) / std::max<int64_t>(s.pixels.back(), 1)};
 }
 
@@ -84,8 +91,8 @@ std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const C
                                                     const Isa& isa, const ScheduleSpace& space) {
   const int64_t tiles =
       winograd_of(algorithm).tiles(s.pixels[1]) * winograd_block_rows(s, {algorithm, {}}, space.threads);
-  std::vector<ContractionTile> ranked =
-      rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles, .depth = s.depth});
+  std::vector<ContractionTile> ranked = rank_contraction_tiles(
+      isa, sizeof(float), s.channels, {.width = tiles, .reads_vectors = depth_lanes(isa, s.depth) > 1});
   std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
   return with_tiles(algorithm, ranked, std::max<size_t>(space.max_tiles / 4, 1));
 }

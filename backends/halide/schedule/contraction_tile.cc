@@ -13,7 +13,7 @@ namespace {
 /// pixel; with fewer the compiler spills (measured: 7 x 64 on 32 registers halves the speed). Where vectors
 /// of the input are read, each pixel has one, and the next weights are read before these are used.
 int64_t max_pixels(const Isa& isa, int64_t vectors, bool reads_vectors) {
-  if (reads_vectors) return (isa.registers - 2 * vectors) / (vectors + 1);
+  if (reads_vectors) return (isa.registers - 2 * vectors - 2) / (vectors + 1);
   return (isa.registers - vectors - 2) / vectors;
 }
 
@@ -134,10 +134,9 @@ TileSlices slice_tile(const ContractionTile& tile, int64_t channels, const Pixel
   return best;
 }
 
-int64_t depth_lanes(const Isa& isa, int element_bytes, int64_t depth) {
+int64_t depth_lanes(const Isa& isa, int64_t depth) {
   constexpr int64_t lanes = 4;
-  const bool reads_vectors = isa.multiplies_by_element() && element_bytes == 4 && depth % lanes == 0;
-  return reads_vectors ? lanes : 1;
+  return isa.multiplies_by_element() && depth % lanes == 0 ? lanes : 1;
 }
 
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
@@ -148,7 +147,7 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
     for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {
       const int64_t panel = lanes * vectors;
       std::pair<double, ContractionTile> best{-1, {}};
-      const int64_t most = max_pixels(isa, vectors, depth_lanes(isa, element_bytes, row.depth) > 1);
+      const int64_t most = max_pixels(isa, vectors, row.reads_vectors);
       for (int64_t pixels = 1; pixels <= std::min(row.width, most); ++pixels) {
         const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
         const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);

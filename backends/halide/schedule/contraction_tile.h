@@ -44,6 +44,7 @@ struct PixelRow {
   int threads = 1;
   double weight_cycles = 0.5;  // cycles that a vector of weights takes before it is multiplied
   int64_t depth = 1;           // input channels of a group of the convolution, without taps
+  bool reads_vectors = false;  // tiles read vectors of the input along the depth
   int64_t rows = 1;            // such rows, over all other axes; only used where groups run side by side
 
   RowBlocks tile_blocks(int64_t pixels) const;
@@ -59,9 +60,9 @@ struct TileSlices {
 };
 TileSlices slice_tile(const ContractionTile& tile, int64_t channels, const PixelRow& row);
 
-/// Returns the elements of a vector of the input, along the depth, by which a register tile multiplies one
-/// after the other; 1 if it reads single elements.
-int64_t depth_lanes(const Isa& isa, int element_bytes, int64_t depth);
+/// Returns the elements of f32, along the depth, of a vector of the input by which a register tile multiplies
+/// one after the other; 1 if it reads single elements.
+int64_t depth_lanes(const Isa& isa, int64_t depth);
 
 /// Returns the best tile of each width of panel for `channels` outputs (of a group), the fastest first by an
 /// analytic estimate.

@@ -157,6 +157,8 @@ const char* dot_products_text(DotProducts kind) {
   switch (kind) {
     case DotProducts::none:
       return "";
+    case DotProducts::neon:
+      return ", dot products of NEON";
     case DotProducts::avx_vnni:
       return ", dot products of AVX-VNNI";
     case DotProducts::avx512_vnni:
