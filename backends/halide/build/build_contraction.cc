@@ -94,6 +94,8 @@ class ContractionBuilder {
     const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
+    if (type == Halide::UInt(8) && !has_dots() && b_.isa().multiplies_by_element())
+      stage_as_ = StageAs{Halide::Int(16)};
     if (parts_.has_integers()) {
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
       const Dim& depth = b_.sizes(node_.inputs[0]).back();
@@ -405,11 +407,12 @@ class ContractionBuilder {
     return 0;
   }
 
-  /// Checks whether sums read vectors of f32 along the depth, which lie side by side in memory.
+  /// Checks whether sums read vectors of f32, or of integers of 16 bits, along the depth, which lie side by
+  /// side in memory.
   bool reads_vectors() const {
-    const Halide::Type f32 = Halide::Float(32);
+    const Halide::Type type = stage_as_ ? stage_as_->type : b_.type(node_.inputs[0]);
     if (b_.mapping() != Mapping::loops || has_dots() || parts_.has_integers() || !depth_.is_number() ||
-        b_.type(node_.outputs[0]) != f32 || (!stage_as_ && b_.type(node_.inputs[0]) != f32))
+        (type != Halide::Float(32) && type != Halide::Int(16)))
       return false;
     const bool is_dense = conv_ || stage_as_ || matrix_stride(0, 0) == Dim(1);
     return is_dense && depth_lanes(b_.isa(), depth_.number()) > 1;

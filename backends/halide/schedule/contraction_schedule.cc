@@ -53,10 +53,10 @@ double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& sch
   return products + transforms + extra_bytes / memory_bytes_per_cycle;
 }
 
-/// Checks whether tiles read vectors of the input along the depth: of f32, or for dot products of 8 bits.
+/// Checks whether tiles read vectors of the input along the depth: of f32, or of integers of 8 bits.
 bool reads_vectors(const ContractionSizes& s, int bytes, const Isa& isa) {
-  if (bytes == 1) return isa.multiplies_by_element() && isa.has_dot_products();
-  return bytes == sizeof(float) && depth_lanes(isa, s.depth) > 1;
+  if (bytes == 1 && isa.has_dot_products()) return isa.multiplies_by_element();
+  return (bytes == 1 || bytes == sizeof(float)) && depth_lanes(isa, s.depth) > 1;
 }
 
 PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int threads) {
