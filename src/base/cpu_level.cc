@@ -32,7 +32,7 @@ constexpr Level levels[] = {{"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
                             {"armv8-a", Arch::aarch64, 16, 32, ""},
                             {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod", DotProducts::neon},
                             {"armv7-a+neon", Arch::armv7, 16, 16, "neon"},
-                            {"rv64gcv", Arch::riscv64, 1, 32, "v"}};
+                            {"rv64gcv", Arch::riscv64, 16, 32, "v"}};
 
 struct Processor {
   const char* name;

@@ -292,8 +292,8 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   program.threads = static_cast<uint32_t>(request.threads);
   if (request.rounds_to != DType::f32) program.precision = dtype_name(request.rounds_to);
   const CodeTarget target = TRY(resolve_cpu(request.cpu));
+  program.arch = arch_name(target.arch);
   if (!emitter.objects.empty()) {
-    program.arch = arch_name(target.arch);
     program.cpu = target.level;
     program.cpu_features = features_of_cpu_level(program.cpu);
     for (const FunctionParts& function : functions) add_cpu_features(function.regions, program.cpu_features);

@@ -368,7 +368,7 @@ class ProgramBinder {
         .symbol = [program = bound_.program.get()](const std::string& name) { return program->symbol(name); },
         .program_folder = file_.file->folder(),
         .threads = threads_on(region.slot),
-        .workspace_bytes = region.workspace_bytes,
+        .workspace_bytes = static_cast<size_t>(region.workspace_bytes),
         .cores = bound_.executors[region.slot]->cores(),
         .executor = bound_.executors[region.slot]->name(),
         .constant_places = places};

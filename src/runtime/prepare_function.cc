@@ -89,7 +89,7 @@ void PreparedFunction::prepare_value(ValueState& state) const {
   }
   state.view = TensorView{nullptr, static_cast<DType>(about.dtype), about.dims};
   if (about.storage != fbs::Storage::arena) return;
-  state.place = {arenas_[about.space].handle(), about.offset};
+  state.place = {arenas_[about.space].handle(), static_cast<size_t>(about.offset)};
   state.view.data = program_.spaces[about.space]->address(state.place);
 }
 
@@ -141,7 +141,7 @@ void PreparedFunction::prepare_run(PreparedStep& step, const fbs::StepT& about) 
                             .outputs = {first_output, about.outputs.size()},
                             .open_sizes = binder_->open_sizes()};
   if (step.executable->has_open_workspace()) return;  // apply_sizes() gives it one
-  const Place workspace{arenas_[space].handle(), about.workspace_offset};
+  const Place workspace{arenas_[space].handle(), static_cast<size_t>(about.workspace_offset)};
   step.context.workspace = static_cast<std::byte*>(program_.spaces[space]->address(workspace));
   step.context.workspace_place = workspace;
 }

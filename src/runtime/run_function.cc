@@ -250,7 +250,7 @@ Status PreparedFunction::apply_sizes() {
   for (size_t i = 0; i < plan.shapes.size(); ++i) values_[planner_->values()[i]].set_shape(plan.shapes[i]);
   for (size_t i = 0; i < plan.offsets.size(); ++i) {
     const BoundPiece& piece = planner_->pieces()[i];
-    const Place place{open_arenas_.of(piece.space).handle(), plan.offsets[i]};
+    const Place place{open_arenas_.of(piece.space).handle(), static_cast<size_t>(plan.offsets[i])};
     void* const address = program_.spaces[piece.space]->address(place);
     if (piece.is_value) {
       values_[piece.number].set_place(address, place);

@@ -16,6 +16,7 @@
 #include "backends/halide/build/name_tasks.h"
 #include "backends/halide/build/plain_comparisons.h"
 #include "backends/halide/build/scratch_bytes.h"
+#include "backends/halide/build/vector_conditions.h"
 #include "backends/halide/build/writes_once.h"
 #include "backends/halide/schedule/kernel_name.h"
 
@@ -90,6 +91,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     if (!kernel.isa.is_offloaded()) load_from_output(pipeline, built.output.name(), built.output);
     if (kernel.isa.is_offloaded()) hold_half_floats_as_bits(pipeline);
+    if (arch_of_level(kernel.isa.level) == Arch::riscv64) make_conditions_vectors(pipeline);
     for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
     if (!built.dot_tile_sums.empty())
       call_dot_tiles(pipeline, built.dot_tile_sums, scheduled.isa.vector_bytes);

@@ -34,14 +34,22 @@ class Compiled:
         self._closed = False
         self.report = report
 
-    def save(self, path: Path) -> Program:
-        """Writes the program to `path`, whole or not at all, and loads it.
+    def write(self, path: Path) -> None:
+        """Writes the program to `path`, whole or not at all. It may be for another machine.
 
         Raises Error for a path that is a folder, pipe or device, and for files that the program was compiled
         from."""
-        target = os.fspath(path)
-        _intarsia.write_output(target, np.memmap(self._readable_path(), np.uint8, "r"), self._inputs)
-        return Program(target)
+        _intarsia.write_output(
+            os.fspath(path), np.memmap(self._readable_path(), np.uint8, "r"), self._inputs
+        )
+
+    def save(self, path: Path) -> Program:
+        """Writes the program as `write` does, and loads it.
+
+        Raises Error for what `write` refuses, and, with the file written, for a program that this machine cannot
+        run."""
+        self.write(path)
+        return Program(path)
 
     def load(self) -> Program:
         """Loads the program without saving it to a file."""
