@@ -1,5 +1,5 @@
 """Programs for another architecture: what this machine's compiler makes, run there by an emulator, computes what programs for
-this machine compute.
+this machine compute, and ONNX Runtime.
 
 Covers: src/base/ architecture.cc cpu_level.cc
 src/compile/ link_objects.cc
@@ -11,11 +11,15 @@ backends/halide/emit/ glue_object.cc
 import os
 import subprocess
 
+import keyword_spotting
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from cli_models import SOURCE, call, call_json
+from control_flow_models import save_decoder
 from onnx import TensorProto, helper, numpy_helper
+from rounds import one_in
 
 ARCH = os.environ["INTARSIA_ARCH"]
 RUNNER = os.environ["INTARSIA_RUNNER"].split()
@@ -172,11 +176,68 @@ def test_integers_of_8_bits_compute_the_same(tmp_path, level):
     compare(tmp_path / "model.onnx", tmp_path, there=("--cpu", level), threads=threads, tolerance=0)
 
 
-def test_a_real_model_computes_the_same(tmp_path):
-    model = SOURCE / "build/models/mobilenetv2.onnx"
-    if not model.exists():
-        pytest.skip("make models makes it")
-    compare(model, tmp_path, "--shape", "image=1x224x224x3")
+def compare_with_onnxruntime(model, folder, given, *options, steps=0):
+    """Runs a model there, and in ONNX Runtime here. `steps`: by how many steps of quantization outputs may differ."""
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(model), settings)
+    for name, array in given.items():
+        array.tofile(folder / f"{name}.in")
+    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *OPTIONS, "--threads", 1, *options)
+    run_there(folder / "there.so", folder)
+    for output, want in zip(session.get_outputs(), session.run(None, given)):
+        got = np.fromfile(folder / f"{output.name}.out", want.dtype).reshape(want.shape)
+        if steps:
+            assert np.abs(got - want).max() <= 1.01 * steps * step_of(model), output.name
+        elif want.dtype == np.float32:
+            assert np.isfinite(got).all()
+            assert np.abs(got - want).max() <= 1e-4 * np.abs(want).max(), output.name
+        else:
+            assert (got == want).all(), output.name
+
+
+def step_of(model):
+    """The scale of the output's quantization."""
+    graph = onnx.load(model).graph
+    last = next(node for node in graph.node if node.output[0] == graph.output[0].name)
+    return next(numpy_helper.to_array(one) for one in graph.initializer if one.name == last.input[1])
+
+
+def value_of(info):
+    """An input of a model with open sizes of 1."""
+    sizes = [size.dim_value or 1 for size in info.type.tensor_type.shape.dim]
+    if info.type.tensor_type.elem_type == TensorProto.FLOAT:
+        return random(100, *sizes)
+    numbers = np.random.default_rng(100).integers(0, 2 if "mask" in info.name else 1000, sizes)
+    return numbers.astype(helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type))
+
+
+MODELS = sorted((SOURCE / "build/models").glob("*.onnx"), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize("model", one_in(len(MODELS) or 1, MODELS), ids=lambda path: path.stem)
+def test_real_models_compute_what_onnxruntime_computes(tmp_path, model):
+    given = {info.name: value_of(info) for info in onnx.load(model, load_external_data=False).graph.input}
+    shapes = [("--shape", f"{name}={'x'.join(map(str, array.shape))}") for name, array in given.items()]
+    compare_with_onnxruntime(model, tmp_path, given, *(part for pair in shapes for part in pair))
+
+
+def test_a_decoder_computes_what_onnxruntime_computes(tmp_path):
+    model = save_decoder(tmp_path / "model.onnx", length=16)
+    compare_with_onnxruntime(model, tmp_path, {"steps": np.array(16), "first": np.array([1])})
+
+
+def test_from_sound_to_a_word(tmp_path):
+    model = keyword_spotting.save_keyword_spotting(tmp_path / "model.onnx")
+    keyword_spotting.write_wav(tmp_path / "sound.wav")
+    samples = keyword_spotting.read_wav(tmp_path / "sound.wav")
+    compare_with_onnxruntime(model, tmp_path, {"samples": samples})
+
+
+def test_a_quantized_network_computes_what_onnxruntime_computes(tmp_path):
+    model = keyword_spotting.save_quantized_network(tmp_path)
+    features = random(101, 1, 1, keyword_spotting.FRAMES, keyword_spotting.COEFFICIENTS)
+    compare_with_onnxruntime(model, tmp_path, {"features": features}, steps=1)
 
 
 @pytest.mark.skipif(ARCH != "aarch64", reason="has CPUs of two levels")
