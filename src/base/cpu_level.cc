@@ -24,8 +24,7 @@ struct Level {
   DotProducts dot_products = DotProducts::none;
 };
 
-/// Levels, those of one architecture side by side, the least demanding first. For RISC-V, Halide 21 generates
-/// invalid code for some vectors, so that kernels have single elements, of which LLVM makes vectors.
+/// Levels, those of one architecture side by side, the least demanding first.
 constexpr Level levels[] = {{"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
                             {"x86-64-v3", Arch::x86_64, 32, 16, "x86-64-v3"},
                             {"x86-64-v4", Arch::x86_64, 64, 32, "x86-64-v4"},

@@ -16,8 +16,8 @@ int64_t element_count(const Shape& shape) {
 }
 
 Result<int64_t> checked_elements(const Shape& shape) {
-  // Tensors of more elements, of at most 16 bytes, fit no address space; refusing them keeps all sums of bytes
-  // in range.
+  // Tensors of more elements, of at most 16 bytes, fit no address space; refusing them keeps all sums of
+  // bytes in range.
   constexpr int64_t most = std::min<uint64_t>(uint64_t{1} << 48, SIZE_MAX / 32);
   int64_t count = 1;  // product of the nonzero sizes, as strides too must stay in range
   bool has_zero = false;

@@ -39,9 +39,7 @@ class Compiled:
 
         Raises Error for a path that is a folder, pipe or device, and for files that the program was compiled
         from."""
-        _intarsia.write_output(
-            os.fspath(path), np.memmap(self._readable_path(), np.uint8, "r"), self._inputs
-        )
+        _intarsia.write_output(os.fspath(path), np.memmap(self._readable_path(), np.uint8, "r"), self._inputs)
 
     def save(self, path: Path) -> Program:
         """Writes the program as `write` does, and loads it.

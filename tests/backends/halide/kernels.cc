@@ -1,6 +1,7 @@
 // Kernels of the halide backend, of every kind, against the reference kernels, with sizes that nothing
-// divides evenly, between guard pages: once as in programs; once for a lower CPU, with threads; once with
-// variants chosen at random, with Halide's asserts and bounds checks. More rounds try more variants.
+// divides evenly, between guard pages: all as in programs; half of them for a lower CPU, with threads; the
+// others with variants chosen at random, with Halide's asserts and bounds checks. More rounds do both for
+// all, with more variants.
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc
@@ -68,16 +69,17 @@ TEST_P(HalideKernels, AgreesWithReference) {
     expect_equal((*loaded)->run(inputs, &threads), *want, "threads");
   };
   expect_right({1, "native", {}}, {}, "as in programs");
-  expect_right({2, "x86-64-v3", {}}, {}, "of a lower level, for two threads");
+  const int form = form_of(GetParam().name);
+  if (form == 0 || rounds() > 1) expect_right({2, "x86-64-v3", {}}, {}, "of a lower level, for two threads");
+  if (form == 0 && rounds() == 1) return;
 
   // Fake times choose variants at random, also those that the formula would not choose.
   halide::EmitOptions checked;
   checked.checks = true;
-  const int first = form_of(GetParam().name);
   for (uint32_t seed = 0; seed < rounds(); ++seed) {
     CostTable costs("");
     Tuner tuner = random_tuner(costs, seed);
-    CompileOptions tuned{1 + static_cast<int>(first + seed) % 2, "native"};
+    CompileOptions tuned{1 + static_cast<int>(form + seed) % 2, "native"};
     tuned.tuner = &tuner;
     expect_right(tuned, seed % 2 == 0 ? checked : halide::EmitOptions{}, "variants");
   }
