@@ -2,7 +2,7 @@
 # Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, for AArch64
 # in an emulator, the threaded code under ThreadSanitizer, the fast ones without the compiler under AddressSanitizer and
 # UndefinedBehaviorSanitizer, and a bounded time of fuzzing under these.
-# FUZZ_SECONDS=N is the time for each fuzz target (20).
+# FUZZ_SECONDS=N is the time for each fuzz target (10).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -30,5 +30,5 @@ part "slow tests" ctest --test-dir build/release -L slow --output-on-failure -j 
 part "only the run half, with no compiler, importer or framework, on AArch64" scripts/other_cpus.sh aarch64
 part "ThreadSanitizer" fast_tests_of tsan
 part "AddressSanitizer and UndefinedBehaviorSanitizer" fast_tests_of asan
-part "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-20}"
+part "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-10}"
 echo "test: all passed"

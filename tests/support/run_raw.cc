@@ -28,9 +28,12 @@ size_t element_bytes(int32_t dtype) {
       return 1;
     case INTARSIA_F16:
     case INTARSIA_BF16:
+    case INTARSIA_I16:
+    case INTARSIA_U16:
       return 2;
     case INTARSIA_F32:
     case INTARSIA_I32:
+    case INTARSIA_U32:
       return 4;
     default:
       return 8;

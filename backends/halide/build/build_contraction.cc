@@ -94,7 +94,7 @@ class ContractionBuilder {
     const bool is_half = type.bits() == 16 && (type.is_float() || type.is_bfloat());
     if (is_half && !has_dots() && b_.mapping() == Mapping::loops)
       stage_as_ = StageAs{b_.type(node_.outputs[0])};
-    if (type == Halide::UInt(8) && !has_dots() && b_.isa().multiplies_by_element())
+    if (type == Halide::UInt(8) && !has_dots() && !b_.isa().sums_pairs())
       stage_as_ = StageAs{Halide::Int(16)};
     if (parts_.has_integers()) {
       stage_as_ = StageAs{b_.type(node_.outputs[0])};

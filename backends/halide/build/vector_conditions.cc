@@ -9,6 +9,19 @@ using Halide::Expr;
 class VectorConditions : public IRMutator {
   using IRMutator::visit;
 
+  Expr visit(const Not* negation) override {
+    if (negation->type.is_scalar()) return IRMutator::visit(negation);
+    const Expr number = Cast::make(Halide::Int(32, negation->type.lanes()), mutate(negation->a));
+    return EQ::make(number, make_zero(number.type()));
+  }
+
+  Expr visit(const Call* call) override {
+    if (call->type.is_scalar() || !call->is_intrinsic(Call::bitwise_not)) return IRMutator::visit(call);
+    const Expr ones =
+        make_const(call->type.is_uint() ? call->type.with_code(halide_type_int) : call->type, -1);
+    return mutate(call->args[0]) ^ Cast::make(call->type, ones);
+  }
+
   Expr visit(const Select* select) override {
     const auto* broadcast = select->condition.as<Broadcast>();
     const Expr condition = broadcast == nullptr ? select->condition : broadcast->value;

@@ -34,6 +34,9 @@ struct Isa {
   bool multiplies_by_element() const {
     return device == KernelDevice::cpu && arch_of_level(level) == Arch::aarch64;
   }
+  /// Returns true if one instruction sums two products of integers of 16 bits; others multiply single ones
+  /// and add them to sums of 32 bits.
+  bool sums_pairs() const { return arch_of_level(level) == Arch::x86_64; }
   bool has_amx() const { return dot_products == DotProducts::amx; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
