@@ -243,8 +243,10 @@ static void read_kernel(struct Kernel* kernel, const struct Memory* memory, void
   read_values(6, " kernel %255s %255s %d %d %d %255s", kernel->digest, kernel->precision, &kernel->threads,
               &kernel->times, &kernel->tensor_count, kernel->symbol);
   damaged_unless(kernel->threads > 0 && kernel->threads <= max_threads && kernel->times > 0 &&
-                 kernel->tensor_count > 0 && kernel->tensor_count <= max_tensors);
+                 kernel->tensor_count > 0 && kernel->tensor_count <= max_tensors &&
+                 strstr(kernel->symbol, kernel->digest) != NULL);
   kernel->tensors = calloc((size_t)kernel->tensor_count, sizeof(struct Tensor));
+  if (kernel->tensors == NULL) fail("no memory for a kernel");
   for (int i = 0; i < kernel->tensor_count; ++i) read_tensor(&kernel->tensors[i], memory);
   *(void**)&kernel->code = dlsym(library, kernel->symbol);
   if (kernel->code == NULL) fail("the library has no kernel %s: %s", kernel->symbol, dlerror());
