@@ -65,6 +65,7 @@ void Tuning::take_kernels() {
 void Tuning::recall_imported() {
   costs_.emplace(cache_folder(request_.cache_folder));
   imported_ = costs_->find_imported(request_.cpu);
+  warning_ = costs_->warning();
   if (!imported_) {
     costs_.reset();
     return;
@@ -98,7 +99,7 @@ TuningReport Tuning::report() const {
                       .disturbed = tuner_.disturbed,
                       .untimed = tuner_.untimed,
                       .disturbed_boundaries = disturbed_boundaries_,
-                      .warning = costs_ ? costs_->warning() : ""};
+                      .warning = costs_ ? costs_->warning() : warning_};
   if (!imported_) return report;
   if (tuner_.remembered > 0) {
     report.disabled_reason.clear();

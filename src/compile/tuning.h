@@ -42,6 +42,7 @@ class Tuning {
   std::string disabled_reason_;
   std::optional<CostTable> costs_;         // nullopt if there is no tuner
   std::optional<ImportedTimes> imported_;  // machine that the table is about, if that is not this one
+  std::string warning_;                    // problem with a table that has no imported times
   std::optional<int64_t> probe_;
   Tuner tuner_;
   int disturbed_boundaries_ = 0;

@@ -44,15 +44,20 @@ Status check_use(const CostFile& file) {
               file.cpu, file.machine, here);
 }
 
+std::string warning_of(const CostTable& table) {
+  return table.warning().empty() ? "" : fmt::format(" ({})", table.warning());
+}
+
 /// Makes the table about the machine whose times a compile for the processor uses.
 Status choose_machine(CostTable& table, const std::string& cpu) {
   if (runs_here(cpu)) return {};
   const std::optional<ImportedTimes> imported = table.find_imported(cpu);
   if (!imported)
-    return fail(ErrorKind::not_found,
-                "--cpu {}: its code does not run here, and no times were imported for it; intarsia tune-pack "
-                "makes a folder to measure them with",
-                cpu);
+    return fail(
+        ErrorKind::not_found,
+        "--cpu {}: its code does not run here, and no times were imported for it{}; intarsia tune-pack "
+        "makes a folder to measure them with",
+        cpu, warning_of(table));
   table.set_machine(imported->machine);
   return {};
 }
@@ -76,7 +81,7 @@ Result<CostFile> export_costs(const CostExchange& exchange, const Target& genera
     return fail(ErrorKind::not_found,
                 "no time of a kernel of this version is known for '{}'{}: compile a model first, or name "
                 "another folder with --cache",
-                file.machine, table.warning().empty() ? "" : fmt::format(" ({})", table.warning()));
+                file.machine, warning_of(table));
   TRY(write_whole(exchange.path, print_cost_file(file)));
   return file;
 }

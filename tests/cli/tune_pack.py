@@ -10,9 +10,12 @@ backends/halide/timer/ timer.c
 backends/halide/tune/ tune_kernels.cc
 """
 
+import functools
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 
 import intarsia
@@ -357,13 +360,15 @@ def test_files_of_no_use_are_refused_whole(model, some_times, tmp_path, damage, 
     assert compile_for_board(model, tmp_path / "net.so", cache)["imported"] is None
 
 
-def test_what_cannot_be_read_or_written_is_one_error(some_times, tmp_path):
+def test_what_cannot_be_read_or_written_is_one_error(model, some_times, tmp_path):
     file, blocked = write(tmp_path / "times.json", some_times), tmp_path / "blocked"
     assert "No such file" in error_of("costs", "import", tmp_path / "none.json")
     blocked.write_text("in the way")
     said = error_of("costs", "import", file, "--cache", blocked)
     assert f"the times cannot be kept in '{blocked}/costs.sqlite'" in said and "--cache" in said
-    assert "import it" not in error_of("costs", "import", tmp_path, "--cache", blocked)
+    tuning = compile_for_board(model, tmp_path / "net.so", blocked)
+    assert tuning["imported"] is None and "--cache" in tuning["warning"]
+    assert "it is a folder" in error_of("costs", "import", tmp_path, "--cache", blocked)
     assert "no time of a kernel of this version is known" in error_of(
         "costs", "export", tmp_path / "out.json", "--cache", tmp_path / "empty"
     )
@@ -377,6 +382,40 @@ def test_what_cannot_be_read_or_written_is_one_error(some_times, tmp_path):
     said = error_of("costs", "import", file, "--cpu", "cortex-a72", status=2)
     assert "--cpu: the file to import says which processor its times are for" in said
     assert "export" in error_of("costs", "show", file, status=2)
+
+
+def small_files(limit):
+    """Like a full disk: writing fails after some bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
+def test_a_full_disk_leaves_nothing(model, folder, some_times, tmp_path):
+    file, cache = write(tmp_path / "times.json", some_times), tmp_path / "cache"
+    call("costs", "import", file, "--cache", cache)
+    before = sorted(tmp_path.iterdir())
+    limit = (folder / "timer").stat().st_size - 1  # all that is written before it is smaller
+    said = error_of(
+        *(
+            "tune-pack",
+            model,
+            "-o",
+            tmp_path / "pack",
+            *BOARD,
+            "--threads",
+            1,
+            "--cache",
+            folder.parent / "new",
+        ),
+        preexec_fn=functools.partial(small_files, limit),
+    )
+    assert "cannot write" in said and "File too large" in said
+    said = error_of(
+        *("costs", "export", tmp_path / "again.json", "--cpu", "cortex-a72", "--cache", cache),
+        preexec_fn=functools.partial(small_files, 100),
+    )
+    assert "no times were imported for it (" in said and "name another folder with --cache" in said
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(
