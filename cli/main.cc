@@ -85,6 +85,8 @@ int main(int argc, char** argv) {
   add_explain_command(app);
   add_split_command(app);
   add_rewrite_command(app);
+  add_tune_pack_command(app);
+  add_costs_command(app);
   add_devices_command(app);
   add_shell_commands(app);
   for (CLI::App* command : app.get_subcommands({}))

@@ -16,4 +16,6 @@ TargetResult open_halide_target(const CompileRequest&) { return no_halide(); }
 
 Result<FunctionCompiler> open_function_compiler() { return no_halide(); }
 
+Result<KernelTimer> open_kernel_timer(Arch) { return no_halide(); }
+
 }  // namespace intarsia

@@ -1,4 +1,5 @@
 #include "api/compile_services.h"
+#include "backends/halide/emit/glue_object.h"
 #include "backends/halide/functions/function_compiler.h"
 #include "backends/halide/target.h"
 #include "registry/open_targets.h"
@@ -8,5 +9,7 @@ namespace intarsia {
 TargetResult open_halide_target(const CompileRequest&) { return halide::make_target(); }
 
 Result<FunctionCompiler> open_function_compiler() { return halide::make_function_compiler(); }
+
+Result<KernelTimer> open_kernel_timer(Arch arch) { return halide::kernel_timer(arch); }
 
 }  // namespace intarsia

@@ -70,6 +70,7 @@ ROOMS = {
             "tune",
         ),
         "runtime": ("abi",),
+        "timer": ("abi",),
         "functions": ("abi", "emit", "runtime"),
     },
     "cli": in_order("text", "system", "usage", "inputs", "results", "commands"),

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
-targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow fuzz_plan fuzz_pipeline}
+targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow fuzz_plan fuzz_pipeline fuzz_costs}
 folder=build/fuzz
 
 cmake --preset asan >build/fuzz.log
@@ -36,9 +36,10 @@ if [ ! -f $folder/seeds ]; then
 fi
 
 # Seeds that this script has.
-mkdir -p $folder/corpus/fuzz_plan $folder/corpus/fuzz_pipeline $folder/found
+mkdir -p $folder/corpus/fuzz_plan $folder/corpus/fuzz_pipeline $folder/corpus/fuzz_costs $folder/found
 echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}, "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}]}}}' >$folder/corpus/fuzz_plan/plan.json
 echo '{"intarsia_pipeline": 1, "depth": 2, "timeout_ms": 0.5, "deadline_ms": 40, "queue": "latest", "stages": [{"name": "a", "program": "a.so", "devices": {"cpu": "cpu:0"}, "threads": 1, "scatter": ["y"]}, {"name": "b", "program": "b.so", "gather": true, "queue": "block", "function": "main", "replicas": [{"devices": {"cpu": "cpu:1"}}]}, {"stages_of": "c.so"}], "connections": [["a.y", "b.x"]], "inputs": {"photo": ["a.x"]}, "outputs": {"scores": "b.y"}}' >$folder/corpus/fuzz_pipeline/pipeline.json
+echo '{"intarsia_costs": 1, "machine": {"name": "a board", "architecture": "aarch64"}, "cpu": "cortex-a72", "generator": {"backend": "halide", "version": "21.0.0", "code": "c0de"}, "kernels": [{"digest": "0123456789abcdef0123456789abcdef", "threads": 4, "precision": "f32", "seconds": 2e-6, "spread": 0.5, "probe_seconds": 5e-5, "at": 1700000000123}]}' >$folder/corpus/fuzz_costs/costs.json
 export UBSAN_OPTIONS=print_stacktrace=1
 # Two at a time; each prints what it has to say when it is done.
 printf '%s\n' $targets | xargs -P 2 -I TARGET sh -c "

@@ -156,6 +156,21 @@ void define_files(nb::module_& module) {
              });
 }
 
+/// Defines functions about times of kernels, from and for other machines.
+void define_costs(nb::module_& module) {
+  using intarsia::CompileOptions;
+  module.def("tune_pack", [](const std::string& model, const std::string& folder, CompileOptions options) {
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
+    return callbacks.run([&] { return intarsia::Compiler::get().tune_pack(model, folder, options); });
+  });
+  module.def("export_costs", [](const std::string& path, const std::string& cpu, const std::string& cache) {
+    return intarsia::Compiler::get().export_costs(path, cpu, cache);
+  });
+  module.def("import_costs", [](const std::string& path, const std::string& cache) {
+    return intarsia::Compiler::get().import_costs(path, cache);
+  });
+}
+
 }  // namespace
 
 void define_compile(nb::module_& module) {
@@ -228,6 +243,7 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, std::nullopt, options.compile);
     return callbacks.run([&] { return intarsia::Compiler::get().check(path, options).json; });
   });
+  define_costs(module);
   define_files(module);
   module.def("pass_names", [] { return intarsia::Compiler::get().pass_names(); });
   module.def("backends", [] { return intarsia::Compiler::get().backends(); });

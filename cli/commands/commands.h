@@ -11,5 +11,7 @@ void add_bench_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_split_command(CLI::App& app);
 void add_rewrite_command(CLI::App& app);
+void add_costs_command(CLI::App& app);
+void add_tune_pack_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_shell_commands(CLI::App& app);  // completion and manual

@@ -1,4 +1,5 @@
 // intarsia compile
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -220,6 +221,16 @@ std::string print_precision(const Json& products) {
                      products["max_error"].get<double>());
 }
 
+/// Formats whose times chose kernels: "chosen by times of cortex-a72, imported 2026-11-29, of 36 variants".
+std::string print_imported(const Json& tuning) {
+  const auto at = static_cast<std::time_t>(tuning["imported"]["at"].get<int64_t>() / 1000);
+  const int untimed = tuning["untimed"].get<int>();
+  return fmt::format(
+      "  kernels   chosen by times of {}, imported {:%Y-%m-%d}, of {} variants{}\n",
+      tuning["imported"]["cpu"].get<std::string>(), fmt::gmtime(at), tuning["remembered"].get<int>(),
+      untimed == 0 ? "" : fmt::format("; {} {} no time", untimed, untimed == 1 ? "has" : "have"));
+}
+
 void print_compile_report(const Json& report, bool is_verbose) {
   const bool stopped = report["kernels"].is_null();
   const bool is_written = !report["program"].is_null();
@@ -247,6 +258,8 @@ void print_compile_report(const Json& report, bool is_verbose) {
   const Json& tuning = report["tuning"];
   if (!stopped && !tuning["disabled_reason"].is_null())
     text += fmt::format("  kernels   chosen by formula: {}\n", tuning["disabled_reason"].get<std::string>());
+  else if (!tuning["imported"].is_null())
+    text += print_imported(tuning);
   else if (tuning["measured"].get<int>() + tuning["remembered"].get<int>() > 0)
     text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
                         tuning["measured"].get<int>() + tuning["remembered"].get<int>(),

@@ -43,10 +43,8 @@ CommandEntry describe_command(const CLI::App& command) {
   entry.footer = command.get_footer();
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) {
-      entry.argument = type_of(*option);
-      entry.argument_description = option->get_description();
-      entry.argument_choices = choices_of(*option);
-      entry.is_argument_required = option->get_required();
+      entry.arguments.push_back(
+          {type_of(*option), option->get_description(), choices_of(*option), option->get_required()});
     } else {
       entry.options.push_back(describe_option(*option));
     }

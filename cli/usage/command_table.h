@@ -14,12 +14,16 @@ struct OptionEntry {
   std::string group, description;
 };
 
+struct ArgumentEntry {
+  std::string name;  // "MODEL|PROGRAM"
+  std::string description;
+  std::vector<std::string> choices;  // possible values; empty for a file or folder
+  bool is_required = false;
+};
+
 struct CommandEntry {
   std::string name, description, footer;
-  std::string argument;  // name: "MODEL|PROGRAM"; empty if there is no argument
-  std::string argument_description;
-  std::vector<std::string> argument_choices;  // possible values; empty for a file or folder
-  bool is_argument_required = false;
+  std::vector<ArgumentEntry> arguments;
   std::vector<OptionEntry> options;
 };
 

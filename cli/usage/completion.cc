@@ -22,6 +22,14 @@ std::vector<std::string> names_of(const std::vector<CommandEntry>& commands) {
   return names;
 }
 
+/// Returns the words that arguments may be, of all that a command takes.
+std::vector<std::string> choices_of(const CommandEntry& command) {
+  std::vector<std::string> choices;
+  for (const ArgumentEntry& argument : command.arguments)
+    choices.insert(choices.end(), argument.choices.begin(), argument.choices.end());
+  return choices;
+}
+
 std::vector<std::string> names_of(const std::vector<OptionEntry>& options) {
   std::vector<std::string> names;
   for (const OptionEntry& option : options)
@@ -54,7 +62,7 @@ std::string bash_options(const std::vector<CommandEntry>& commands) {
   std::string text;
   for (const CommandEntry& command : commands)
     text += fmt::format("        {}) options='{}' arguments='{}' ;;\n", command.name,
-                        fmt::join(names_of(command.options), " "), fmt::join(command.argument_choices, " "));
+                        fmt::join(names_of(command.options), " "), fmt::join(choices_of(command), " "));
   return text;
 }
 
@@ -72,6 +80,12 @@ std::string zsh_option(const OptionEntry& option) {
   return option.names.size() == 1
              ? fmt::format("{}{}{}", excluded, option.names[0], meaning)
              : fmt::format("{}{{{}}}{}", excluded, fmt::join(option.names, ","), meaning);
+}
+
+std::string zsh_argument(size_t number, const ArgumentEntry& argument) {
+  return fmt::format(
+      "'{}:{}:{}'", number, replace_all(argument.name, ":", "\\:"),
+      argument.choices.empty() ? "_files" : fmt::format("({})", fmt::join(argument.choices, " ")));
 }
 
 std::string fish_option(const CommandEntry& command, const OptionEntry& option) {
@@ -116,10 +130,8 @@ std::string print_zsh_completion(const std::vector<CommandEntry>& commands) {
         fmt::format("    {}\n", quote(command.name + ":" + replace_all(command.description, ":", "\\:")));
     cases += fmt::format("    {})\n      _arguments", command.name);
     for (const OptionEntry& option : command.options) cases += " \\\n        " + zsh_option(option);
-    const std::string values = fmt::format("({})", fmt::join(command.argument_choices, " "));
-    if (!command.argument.empty())
-      cases += fmt::format(" \\\n        '1:{}:{}'", replace_all(command.argument, ":", "\\:"),
-                           command.argument_choices.empty() ? "_files" : values);
+    for (size_t i = 0; i < command.arguments.size(); ++i)
+      cases += fmt::format(" \\\n        {}", zsh_argument(i + 1, command.arguments[i]));
     cases += "\n      ;;\n";
   }
   return fmt::format(R"(#compdef intarsia
@@ -150,9 +162,11 @@ std::string print_fish_completion(const std::vector<CommandEntry>& commands) {
                         quote(command.description));
   for (const CommandEntry& command : commands) {
     for (const OptionEntry& option : command.options) text += fish_option(command, option);
-    if (!command.argument_choices.empty())
-      text += fmt::format("complete -c intarsia -n '__fish_seen_subcommand_from {}' -f -a '{}'\n",
-                          command.name, fmt::join(command.argument_choices, " "));
+    const std::vector<std::string> choices = choices_of(command);
+    const bool takes_files = choices.empty() || command.arguments.size() > 1;
+    if (!choices.empty())
+      text += fmt::format("complete -c intarsia -n '__fish_seen_subcommand_from {}' {}-a '{}'\n",
+                          command.name, takes_files ? "" : "-f ", fmt::join(choices, " "));
   }
   return text;
 }

@@ -69,13 +69,15 @@ std::string print_manual(const CLI::App& app, const std::vector<CommandEntry>& c
 
 std::string print_manual(const CommandEntry& command) {
   std::string text = print_head("intarsia-" + command.name, command.description);
-  const std::string argument =
-      command.is_argument_required ? italic(command.argument) : "[" + italic(command.argument) + "]";
-  text += fmt::format(".SH SYNOPSIS\n{} [{}]{}\n", bold("intarsia " + command.name), italic("OPTIONS"),
-                      command.argument.empty() ? "" : " " + argument);
-  if (!command.argument.empty())
-    text += fmt::format(".SH ARGUMENTS\n.TP\n{}\n{}\n", italic(command.argument),
-                        escape_roff(command.argument_description));
+  std::string names, arguments;
+  for (const ArgumentEntry& argument : command.arguments) {
+    const std::string name = italic(argument.name);
+    names += " " + (argument.is_required ? name : "[" + name + "]");
+    arguments += fmt::format(".TP\n{}\n{}\n", name, escape_roff(argument.description));
+  }
+  text +=
+      fmt::format(".SH SYNOPSIS\n{} [{}]{}\n", bold("intarsia " + command.name), italic("OPTIONS"), names);
+  if (!arguments.empty()) text += ".SH ARGUMENTS\n" + arguments;
   text += ".SH OPTIONS\n";
   std::vector<std::string> groups;
   for (const OptionEntry& option : command.options)

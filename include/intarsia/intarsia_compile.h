@@ -353,6 +353,30 @@ INTARSIA_EXPORT intarsia_error* intarsia_export_generators(const intarsia_compil
                                                            const char* library, const char* const* generators,
                                                            size_t generator_count);
 
+/* ---- Times of kernels, from and for other machines ---- */
+
+/* Compiles a model, without a program, for a processor whose code does not run here, and writes a new folder
+ * with the kernels that times would choose from, and a script, run.sh, which times them on that machine
+ * (docs/other_cpus.md). Its times.json is for intarsia_import_costs. *json (may be NULL) becomes the object
+ * of `intarsia tune-pack --json`. Errors: code for the request's cpu runs here; the folder exists and is not
+ * empty, or cannot be written; what intarsia_compile refuses. */
+INTARSIA_EXPORT intarsia_error* intarsia_tune_pack(const intarsia_compile_request* request,
+                                                   const char* folder, char** json);
+
+/* Writes the measured times of kernels to the file `path` (docs/costs.md), whole or not at all. `cache`:
+ * folder of the times; NULL: the user's cache folder. `cpu`: processor that the kernels are for; NULL:
+ * "native". One whose code does not run here: the times that were imported for it. *json (may be NULL)
+ * becomes the object of `intarsia costs export --json`. Errors: no times are known; the file cannot be
+ * written. */
+INTARSIA_EXPORT intarsia_error* intarsia_export_costs(const char* cache, const char* cpu, const char* path,
+                                                      char** json);
+
+/* Reads such a file, and keeps all of its times or none. Those of another machine choose the kernels of
+ * compiles for its processor. *json (may be NULL) becomes the object of `intarsia costs import --json`.
+ * Errors: the file is damaged, of another version of Intarsia, or of no use here (docs/costs.md); the times
+ * cannot be kept. */
+INTARSIA_EXPORT intarsia_error* intarsia_import_costs(const char* cache, const char* path, char** json);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

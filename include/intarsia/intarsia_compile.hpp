@@ -302,6 +302,33 @@ class Compiler {
     return {take(made.json), take(made.html)};
   }
 
+  /// Writes a folder of kernels that another machine times (intarsia_tune_pack). Returns the object of
+  /// `intarsia tune-pack --json`.
+  std::string tune_pack(const std::string& model, const std::string& folder,
+                        const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(model, none, options);
+    char* json = nullptr;
+    detail::check(tune_pack_(request.get(), folder.c_str(), &json));
+    return take(json);
+  }
+
+  /// Writes the measured times of kernels for a processor to a file (intarsia_export_costs). An empty `cache`
+  /// is the user's cache folder. Returns the object of `intarsia costs export --json`.
+  std::string export_costs(const std::string& path, const std::string& cpu = "native",
+                           const std::string& cache = "") const {
+    char* json = nullptr;
+    detail::check(export_costs_(cache.c_str(), cpu.c_str(), path.c_str(), &json));
+    return take(json);
+  }
+
+  /// Keeps the times in a file (intarsia_import_costs). Returns the object of `intarsia costs import --json`.
+  std::string import_costs(const std::string& path, const std::string& cache = "") const {
+    char* json = nullptr;
+    detail::check(import_costs_(cache.c_str(), path.c_str(), &json));
+    return take(json);
+  }
+
   /// Writes a program of functions that Halide compiled: pairs of a name and the bytes of an object file
   /// (intarsia_export_functions).
   void export_functions(const std::vector<std::pair<std::string, std::string>>& functions,
@@ -388,6 +415,9 @@ class Compiler {
     find(library, "intarsia_annotate", annotate_);
     find(library, "intarsia_split", split_);
     find(library, "intarsia_rewrite", rewrite_);
+    find(library, "intarsia_tune_pack", tune_pack_);
+    find(library, "intarsia_export_costs", export_costs_);
+    find(library, "intarsia_import_costs", import_costs_);
     find(library, "intarsia_export_functions", export_functions_);
     find(library, "intarsia_export_generators", export_generators_);
     find(library, "intarsia_check", check_);
@@ -458,6 +488,9 @@ class Compiler {
   decltype(&intarsia_annotate) annotate_ = nullptr;
   decltype(&intarsia_split) split_ = nullptr;
   decltype(&intarsia_rewrite) rewrite_ = nullptr;
+  decltype(&intarsia_tune_pack) tune_pack_ = nullptr;
+  decltype(&intarsia_export_costs) export_costs_ = nullptr;
+  decltype(&intarsia_import_costs) import_costs_ = nullptr;
   decltype(&intarsia_export_functions) export_functions_ = nullptr;
   decltype(&intarsia_export_generators) export_generators_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;

@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/architecture.h"
 #include "compile/compile_request.h"
 #include "target/function_compiler.h"
+#include "target/kernel_timer.h"
 
 namespace intarsia {
 
@@ -18,6 +20,10 @@ Result<CompileServices> make_compile_services(const CompileRequest& request,
 
 /// Returns what takes functions that users wrote with Halide. Error: this build has no Halide.
 Result<FunctionCompiler> open_function_compiler();
+
+/// Returns the program that times kernels of ours on machines of an architecture. Error: this build has no
+/// Halide, or was made where no compiler for that architecture was installed.
+Result<KernelTimer> open_kernel_timer(Arch arch);
 
 /// Entry of intarsia_backends().
 struct BackendInfo {

@@ -115,8 +115,12 @@ struct TuningReport {
   int measured = 0;              // variants of kernels timed by this compile
   int remembered = 0;            // variants whose times were known
   int disturbed = 0;             // variants timed while other processes took cores; their times are not kept
+  int untimed = 0;               // variants without a time
   int disturbed_boundaries = 0;  // prices of boundaries measured while other processes took cores; not kept
   std::string warning;           // problem with the file of times
+  /// Machine whose times chose kernels in place of this one's; nullopt if none did.
+  std::optional<ImportedTimes> imported = {};
+  std::string imported_for = {};  // processor that they were imported for
 };
 
 /// Options for timing and comparing programs that are plans of one model.
@@ -179,6 +183,9 @@ struct CompileServices {
   TensorFlowSource tensorflow;  // services for the importer of TensorFlow models
   DeviceFacts devices;
   Measuring measuring;
+  /// Takes the kernels that a compile wants to time, for another machine to do so; empty if they are timed
+  /// here.
+  std::function<void(const KernelBatch& batch)> take_kernels;
   Observer observer;
 };
 

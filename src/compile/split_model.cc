@@ -53,12 +53,6 @@ Json describe_pipeline(const Graph& graph, const Partition& partition) {
           {"outputs", outputs}};
 }
 
-Status write_whole(const std::filesystem::path& path, std::string_view text) {
-  OutputFile file = TRY(OutputFile::create(path.string()));
-  TRY(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
-}
-
 /// Checks that stages compute all outputs, since a pipeline returns only such values.
 Status check_outputs(const Graph& graph) {
   for (ValueId output : graph.outputs) {
@@ -87,7 +81,7 @@ Result<Json> split_model(const Graph& graph, const std::vector<std::string>& cut
   Json report{{"folder", folder}, {"pipeline", (to / "pipeline.json").string()}, {"stages", Json::array()}};
   for (size_t s = 0; s < models.size(); ++s) {
     const std::filesystem::path path = to / (name_of(s) + ".onnx");
-    TRY(write_whole(path, models[s].bytes));
+    TRY(write_whole(path.string(), models[s].bytes));
     Json stage{{"model", path.string()}, {"nodes", partition.regions[s].nodes.size()}};
     for (const auto& [key, values] : {std::pair("inputs", &partition.boundaries[s].inputs),
                                       std::pair("outputs", &partition.boundaries[s].outputs)}) {
@@ -96,7 +90,7 @@ Result<Json> split_model(const Graph& graph, const std::vector<std::string>& cut
     }
     report["stages"].push_back(std::move(stage));
   }
-  TRY(write_whole(to / "pipeline.json", describe_pipeline(graph, partition).dump(2) + "\n"));
+  TRY(write_whole((to / "pipeline.json").string(), describe_pipeline(graph, partition).dump(2) + "\n"));
   return report;
 }
 

@@ -14,13 +14,14 @@ class Tuning {
   Tuning(const Tuning&) = delete;
   Tuning& operator=(const Tuning&) = delete;
 
-  /// Returns the tuner for the named backend; null if kernels are chosen analytically. The next call changes
-  /// its backend.
+  /// Returns the tuner for the named backend; null if kernels are chosen analytically. It measures nothing
+  /// where times are imported, or where kernels are taken to be timed elsewhere. The next call changes its
+  /// backend.
   Tuner* tuner_for(const std::string& backend);
   /// Returns the reason that nothing is measured; empty if kernels are measured.
   const std::string& disabled_reason() const { return disabled_reason_; }
-  /// Returns the cost table; null if nothing is measured.
-  CostTable* costs() { return costs_ ? &*costs_ : nullptr; }
+  /// Returns the cost table of this machine; null if nothing is measured.
+  CostTable* costs() { return disabled_reason_.empty() ? &*costs_ : nullptr; }
   /// Returns the nanoseconds of the probe, which is measured when first needed.
   int64_t probe();
   /// Checks whether time is left to measure.
@@ -31,11 +32,17 @@ class Tuning {
   TuningReport report() const;
 
  private:
+  void measure_here();
+  void take_kernels();
+  void recall_imported();
+
   const CompileRequest& request_;
   const CompileServices& services_;
   std::chrono::steady_clock::time_point start_;
   std::string disabled_reason_;
-  std::optional<CostTable> costs_;
+  std::optional<CostTable> costs_;         // nullopt if there is no tuner
+  std::optional<ImportedTimes> imported_;  // machine that the table is about, if that is not this one
+  std::string warning_;                    // problem with a table that has no imported times
   std::optional<int64_t> probe_;
   Tuner tuner_;
   int disturbed_boundaries_ = 0;

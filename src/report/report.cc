@@ -257,6 +257,11 @@ Json tuning_json(const TuningReport& tuning) {
           {"remembered", tuning.remembered},
           {"disturbed", tuning.disturbed},
           {"disturbed_boundaries", tuning.disturbed_boundaries},
+          {"untimed", tuning.untimed},
+          {"imported", tuning.imported ? Json{{"cpu", tuning.imported_for},
+                                              {"machine", tuning.imported->machine},
+                                              {"at", tuning.imported->at}}
+                                       : Json(nullptr)},
           {"disabled_reason", tuning.disabled_reason.empty() ? Json(nullptr) : Json(tuning.disabled_reason)},
           {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
 }

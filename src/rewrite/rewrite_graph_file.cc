@@ -81,7 +81,7 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
       report.after.program += content.bytes.size();
     }
     std::string rewritten = TRY(write_graph_file(bytes, bodies[0].bodies[0], programs));
-    TRY(write_file(folder / "model.pb", rewritten));
+    TRY(write_whole(folder / "model.pb", rewritten));
     const std::string why = TRY(judge_body(bodies[0], request, timer, folder / "model.pb", report));
     if (why.empty()) {
       written = std::move(rewritten);
@@ -91,7 +91,7 @@ Result<RewriteReport> rewrite_graph_file(const RewriteRequest& request, const Co
       note_kept(report, original, why);
     }
   }
-  TRY(write_file(request.output, written));
+  TRY(write_whole(request.output, written));
   report.before.graph = bytes.size();
   report.after.graph = written.size() - report.after.program;
   return report;

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/files/mapped_file.h"
+#include "base/files/output_file.h"
 #include "import/import_tensorflow.h"
 #include "rewrite/changed_variables.h"
 #include "rewrite/drop_variables.h"
@@ -36,7 +37,7 @@ class SavedModelRewriter {
     TRY(check_is_original(graph_));
     const std::vector<std::string> signatures = TRY(choose_signatures());
     TRY(check_inputs(signatures));
-    StagedFolder staged = TRY(StagedFolder::create(request_.output, request_.replaces));
+    StagedFolder staged = TRY(stage_output(request_.output, request_.replaces));
     TRY(rewrite_bodies(signatures));
     while (true) {
       TRY(write(staged.path()));
@@ -115,7 +116,7 @@ class SavedModelRewriter {
     for (const RewrittenBody& body : bodies_) std::ranges::copy(body.bodies, std::back_inserter(bodies));
     std::string written = TRY(write_saved_model(bytes_, graph_, bodies, TRY(write_programs(to / "assets"))));
     if (!request_.keeps_variables) TRY(drop_variables_of(written, to));
-    return write_file(to / "saved_model.pb", written);
+    return write_whole((to / "saved_model.pb").string(), written);
   }
 
   /// Writes the programs that the bodies run; returns these as assets.
@@ -138,7 +139,7 @@ class SavedModelRewriter {
       const fs::path from = given.content;
       given.content = new_asset(from.stem().string());
       const MappedFile file = TRY(map_file(from.string()));
-      TRY(write_file(folder / given.content, as_text(file.bytes)));
+      TRY(write_whole((folder / given.content).string(), as_text(file.bytes)));
       programs.push_back(std::move(given));
     }
     for (const WrittenProgram& program : programs) assets_.insert(program.content);

@@ -109,22 +109,76 @@ void CostTable::add(std::span<const std::pair<CostKey, Cost>> rows) {
     else
       disturbed_.erase(key);
   }
-  bool added = file_.run("BEGIN IMMEDIATE");
-  if (added) {
-    Statement insert(file_,
-                     "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    for (const auto& [key, cost] : rows) {
-      if (cost.timing.is_disturbed) continue;
-      insert.bind(machine_, key.device, key.backend, key.version, key.code, int64_t{key.threads},
-                  key.precision, key.sizes, name_of(key.kind), key.digest, cost.timing.nanoseconds,
-                  cost.timing.spread, cost.probe_nanoseconds, cost.at, cost.fault);
-      added = added && insert.step() == SQLITE_DONE;
-      insert.reset();
-    }
-  }
-  if (added && file_.run("COMMIT")) return;
+  if (file_.run("BEGIN IMMEDIATE") && insert(rows) && file_.run("COMMIT")) return;
   warn(file_.last_error());
   file_.run("ROLLBACK");
+}
+
+/// Inserts the rows that are not disturbed. Returns whether all were.
+bool CostTable::insert(std::span<const std::pair<CostKey, Cost>> rows) {
+  Statement insert(file_,
+                   "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const auto& [key, cost] : rows) {
+    if (cost.timing.is_disturbed) continue;
+    insert.bind(machine_, key.device, key.backend, key.version, key.code, int64_t{key.threads}, key.precision,
+                key.sizes, name_of(key.kind), key.digest, cost.timing.nanoseconds, cost.timing.spread,
+                cost.probe_nanoseconds, cost.at, cost.fault);
+    if (insert.step() != SQLITE_DONE) return false;
+    insert.reset();
+  }
+  return true;
+}
+
+std::vector<std::pair<CostKey, Cost>> CostTable::list_kernels(const std::string& backend,
+                                                              const std::string& version,
+                                                              const std::string& code) {
+  Statement select(file_,
+                   "SELECT digest, threads, precision, nanoseconds, spread, probe_ns, at FROM costs WHERE "
+                   "machine = ? AND kind = 'kernel' AND device = 'cpu' AND backend = ? AND version = ? AND "
+                   "code = ? AND sizes = '' AND nanoseconds BETWEEN 1 AND ? ORDER BY digest, threads");
+  select.bind(machine_, backend, version, code, never - 1);
+  std::vector<std::pair<CostKey, Cost>> rows;
+  while (select.step() == SQLITE_ROW)
+    rows.push_back({{.digest = std::string(select.text(0)),
+                     .backend = backend,
+                     .version = version,
+                     .code = code,
+                     .device = "cpu",
+                     .threads = static_cast<int>(select.number(1)),
+                     .precision = std::string(select.text(2))},
+                    {{select.number(3), select.real(4)}, select.number(5), select.number(6), {}}});
+  return rows;
+}
+
+/// Makes the table of imports if this is the first one: files without it have the same format.
+Status CostTable::import(const std::string& cpu, std::span<const std::pair<CostKey, Cost>> rows) {
+  const auto failed = [&](const std::string& why) {
+    return fail(ErrorKind::io, "the times cannot be kept in '{}' ({}); name another folder with --cache",
+                file_.path(), why);
+  };
+  if (file_.path().empty())
+    return fail(ErrorKind::io, "there is no cache folder to keep the times in; name one with --cache");
+  if (file_.state() == SharedDatabase::State::unusable) return failed(file_.error());
+  const auto name_machine = [&] {
+    if (cpu.empty()) return true;
+    Statement name(file_, "INSERT OR REPLACE INTO imports VALUES (?, ?, ?)");
+    name.bind(cpu, machine_, cost_measured_now(0).at);
+    return name.step() == SQLITE_DONE;
+  };
+  if (file_.run("BEGIN IMMEDIATE") &&
+      file_.run("CREATE TABLE IF NOT EXISTS imports (cpu TEXT PRIMARY KEY, machine TEXT, at INTEGER)") &&
+      insert(rows) && name_machine() && file_.run("COMMIT"))
+    return {};
+  const std::string why = file_.last_error();
+  file_.run("ROLLBACK");
+  return failed(why);
+}
+
+std::optional<ImportedTimes> CostTable::find_imported(const std::string& cpu) {
+  Statement select(file_, "SELECT machine, at FROM imports WHERE cpu = ?");
+  select.bind(cpu);
+  if (select.step() != SQLITE_ROW) return std::nullopt;
+  return ImportedTimes{std::string(select.text(0)), select.number(1)};
 }
 
 std::optional<LinkCost> CostTable::find_link(const std::string& from_space, const std::string& to_space) {

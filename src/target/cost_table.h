@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "target/shared_database.h"
 #include "target/timing.h"
 
@@ -54,6 +55,12 @@ struct LinkCost {
   bool operator==(const LinkCost&) const = default;
 };
 
+/// Machine elsewhere whose times, imported from a file, compiles for a processor use.
+struct ImportedTimes {
+  std::string machine;  // by its own description
+  int64_t at = 0;       // time of the import, in milliseconds since 1970
+};
+
 /// Cost table. An object is for one thread at a time; many processes and threads may open the same file.
 class CostTable {
  public:
@@ -63,11 +70,25 @@ class CostTable {
   /// this object. `warning` reports such problems.
   explicit CostTable(const std::string& folder, int busy_milliseconds = 10000);
 
+  /// Makes all that follows about the rows of another machine than this one.
+  void set_machine(std::string machine) { machine_ = std::move(machine); }
+  const std::string& machine() const { return machine_; }
+
   /// Finds the rows of those keys that have one, with a single query.
   std::map<CostKey, Cost> find(std::span<const CostKey> keys);
   /// Adds all rows or none; replaces existing ones. Disturbed times live only as long as this object. If rows
   /// cannot be stored, `warning` says so.
   void add(std::span<const std::pair<CostKey, Cost>> rows);
+
+  /// Returns the rows of kernels that one version of a backend generated and that run on the processor, by
+  /// digest.
+  std::vector<std::pair<CostKey, Cost>> list_kernels(const std::string& backend, const std::string& version,
+                                                     const std::string& code);
+  /// Adds rows and, unless `cpu` is empty, makes the table's machine the one whose times compiles for this
+  /// processor use in place of measuring: all of it or nothing. Error: they cannot be stored.
+  Status import(const std::string& cpu, std::span<const std::pair<CostKey, Cost>> rows);
+  /// Returns the machine whose times were imported last for `cpu`.
+  std::optional<ImportedTimes> find_imported(const std::string& cpu);
 
   std::optional<LinkCost> find_link(const std::string& from_space, const std::string& to_space);
   void add_link(const std::string& from_space, const std::string& to_space, const LinkCost& cost);
@@ -76,6 +97,7 @@ class CostTable {
 
  private:
   void warn(const std::string& why);
+  bool insert(std::span<const std::pair<CostKey, Cost>> rows);
 
   SharedDatabase file_;
   std::string machine_;

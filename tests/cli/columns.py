@@ -75,7 +75,18 @@ def test_lines_fit(folder, command):
     assert [line for line in text.splitlines() if len(line) > 80] == [], text
 
 
-COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "devices", "completion"]
+COMMANDS = [
+    "compile",
+    "run",
+    "check",
+    "bench",
+    "explain",
+    "split",
+    "tune-pack",
+    "costs",
+    "devices",
+    "completion",
+]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])

@@ -44,6 +44,9 @@ OWN = {
         "--output": "a parameter of intarsia_split (folder) and of split",
         "--cut": "a parameter of intarsia_split (cuts) and of split",
     },
+    "tune-pack": {
+        "--output": "a parameter of intarsia_tune_pack (folder) and of tune_pack",
+    },
     "bench": {
         "--against": "a loop around peers",
         "--mode": "which loop: around runs, or around frames of a pipeline",
@@ -98,6 +101,7 @@ SURFACES = {
     "explain": (C_COMPILE, CPP_COMPILE, parameters(intarsia.explain)),
     "check": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.check)),
     "rewrite": (C_COMPILE + C_REWRITE, CPP_COMPILE + CPP_REWRITE, parameters(intarsia.rewrite)),
+    "tune-pack": (C_COMPILE, CPP_COMPILE, parameters(intarsia.tune_pack)),
     "bench": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.bench)),
     "run": (
         C_RUN + C_COMPILE,

@@ -15,7 +15,10 @@ import time
 import pytest
 from cli_models import call, error_of
 
-COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "rewrite", "devices", "completion"]
+COMMANDS = [
+    *("compile", "run", "check", "bench", "explain", "split", "rewrite", "tune-pack", "costs", "devices"),
+    "completion",
+]
 
 
 def needs(program):
@@ -46,7 +49,8 @@ def test_bash(tmp_path):
     script.write_text(call("completion", "bash").stdout)
     for words, wanted in (
         (["intarsia", ""], [*COMMANDS, "--help", "--version"]),
-        (["intarsia", "co"], ["compile", "completion"]),
+        (["intarsia", "co"], ["compile", "costs", "completion"]),
+        (["intarsia", "costs", ""], ["export", "import"]),
         (["intarsia", "compile", "--tun"], ["--tune", "--tune-seconds", "--tune-at"]),
         (["intarsia", "compile", "net.onnx", "--math", ""], ["exact", "fast"]),
         (["intarsia", "compile", "net.onnx", "--math", "=", "e"], ["exact"]),

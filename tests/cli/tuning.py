@@ -118,6 +118,8 @@ def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
         "remembered": 0,
         "disturbed": 0,
         "disturbed_boundaries": 0,
+        "untimed": 0,
+        "imported": None,
         "disabled_reason": "--tune off",
         "warning": None,
     }

@@ -179,6 +179,62 @@ TEST_F(CostTableTest, KnowsLinks) {
   EXPECT_EQ(costs.find_link("cpu", "disk"), std::nullopt);
 }
 
+TEST_F(CostTableTest, TimesOfAMachineElsewhereAreThoseOfItsProcessor) {
+  const std::pair<CostKey, Cost> there{key_of("conv"), {{500, 0.25}, 0, 1'700'000'000}};
+  {
+    CostTable costs(folder_);
+    add(costs, "conv", 7);
+    EXPECT_FALSE(costs.find_imported("cortex-a72"));
+    costs.set_machine("a board");
+    ASSERT_TRUE(costs.import("cortex-a72", {&there, 1}));
+  }
+  CostTable costs(folder_);
+  EXPECT_EQ(find(costs, "conv"), 7) << "those of this machine stay";
+  const auto imported = costs.find_imported("cortex-a72");
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->machine, "a board");
+  EXPECT_GT(imported->at, 1'700'000'000'000);
+  EXPECT_FALSE(costs.find_imported("cortex-a53"));
+  costs.set_machine(imported->machine);
+  EXPECT_EQ(find(costs, "conv"), 500);
+  EXPECT_EQ(costs.list_kernels("halide", "21.0.0", "10"), (std::vector{there}));
+  EXPECT_TRUE(costs.list_kernels("halide", "21.0.0", "11").empty());
+}
+
+TEST_F(CostTableTest, TheLastMachineOfAProcessorCounts) {
+  const std::pair<CostKey, Cost> row{key_of("conv"), {{500, 0.25}, 0, 1'700'000'000}};
+  CostTable costs(folder_);
+  for (const char* machine : {"a board", "another board"}) {
+    costs.set_machine(machine);
+    ASSERT_TRUE(costs.import("cortex-a72", {&row, 1}));
+  }
+  EXPECT_EQ(costs.find_imported("cortex-a72")->machine, "another board");
+}
+
+TEST_F(CostTableTest, AnImportIsWholeOrNotAtAll) {
+  std::vector<std::pair<CostKey, Cost>> rows;
+  for (int i = 0; i < 5000; ++i) rows.push_back({key_of(std::to_string(i)), {{500, 0.25}, 0, 1'700'000'000}});
+  {
+    CostTable costs(folder_);
+    costs.set_machine("a board");
+    const FullDisk full;
+    const auto imported = costs.import("cortex-a72", rows);
+    ASSERT_FALSE(imported);
+    EXPECT_EQ(imported.error().kind, ErrorKind::io);
+    EXPECT_NE(imported.error().message.find("name another folder with --cache"), std::string::npos)
+        << imported.error().message;
+  }
+  CostTable costs(folder_);
+  EXPECT_FALSE(costs.find_imported("cortex-a72"));
+  costs.set_machine("a board");
+  EXPECT_TRUE(costs.list_kernels("halide", "21.0.0", "10").empty());
+  CostTable nowhere("/dev/null/cache");
+  EXPECT_FALSE(nowhere.import("cortex-a72", rows));
+  CostTable nameless("");
+  EXPECT_EQ(nameless.import("cortex-a72", rows).error().message,
+            "there is no cache folder to keep the times in; name one with --cache");
+}
+
 TEST_F(CostTableTest, AFileOfTheFirstFormatIsLeftAlone) {
   const std::string path = folder_ + "/costs.sqlite";
   Connection(path).run(

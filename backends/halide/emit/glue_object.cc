@@ -58,4 +58,12 @@ std::string dot_tiles_object(DotProducts kind) {
 
 std::string routines_object(const std::string& level) { return object_named("routines_" + level); }
 
+Result<KernelTimer> kernel_timer(Arch arch) {
+  TRY(check_glue(arch));
+  KernelTimer timer{object_named(fmt::format("timer_{}", arch_name(arch))), object_named("run.sh")};
+  for (const char* source : {"timer.c", "halide_abi.h"})
+    timer.sources.emplace_back(source, object_named(source));
+  return timer;
+}
+
 }  // namespace intarsia::halide

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/cpu_level.h"
+#include "target/kernel_timer.h"
 
 namespace intarsia::halide {
 
@@ -20,5 +21,8 @@ std::string error_glue_object(Arch arch);
 std::string dot_tiles_object(DotProducts kind);
 /// Returns the functions of routines/ for a level of processors (CodeTarget::level).
 std::string routines_object(const std::string& level);
+
+/// Returns the program that times kernels on machines of an architecture.
+Result<KernelTimer> kernel_timer(Arch arch);
 
 }  // namespace intarsia::halide

@@ -176,7 +176,8 @@ std::optional<Kernel> plain_variant(const Kernel& kernel) {
 std::vector<Kernel> threading_variants(std::span<const Kernel> sorted, const CompileOptions& options) {
   std::vector<Kernel> variants;
   if (options.threads < 2 || sorted[0].isa.is_offloaded()) return variants;
-  const size_t most = options.tuner->effort == Tune::full ? sorted.size() : 1;
+  const bool tries_all = options.tuner->effort == Tune::full || options.tuner->tries_all;
+  const size_t most = tries_all ? sorted.size() : 1;
   for (const Kernel& kernel : sorted.first(most)) {
     variants.push_back(kernel);
     variants.back().threads = 1;

@@ -6,6 +6,7 @@
 
 #include "backends/halide/emit/kernel_costs.h"
 #include "backends/halide/emit/make_region.h"
+#include "backends/halide/schedule/kernel_name.h"
 
 namespace intarsia::halide {
 namespace {
@@ -30,12 +31,13 @@ size_t bytes_of(const FixedArgument& argument) {
 /// and shape share; everything else is read from one piece of memory and written to another.
 class Batch {
  public:
-  void add(const Kernel& kernel, const EmittedKernel& code) {
+  void add(const Kernel& kernel, const EmittedKernel& code, CostKey key) {
     emitted_.push_back(code);
     Call call;
     call.kernel = kernel;
     // A step finds its weights where the step before left them.
     if (kernel.form == Form::recurrence) call.times = timed_steps;
+    kernels_.push_back({std::move(key), code.symbol, call.times.number(), {}});
     calls_.push_back(std::move(call));
     std::vector<Place> places;
     size_t inputs = 0;
@@ -61,13 +63,14 @@ class Batch {
     for (size_t i = 0; i < calls_.size(); ++i) {
       memory_.places[i].back().offset = static_cast<int64_t>(input_bytes_);
       uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(FixedArgument(calls_[i].kernel.output))};
+      kernels_[i].tensors = tensors_of(i);
     }
     memory_.workspace_bytes = input_bytes_ + output_bytes_;
     CompileOptions nameless = options;
     nameless.keep_names = false;
     const CompiledRegion region = make_region({}, {}, calls_, emitted_, std::move(memory_), nameless, {});
     std::vector<Timing> times =
-        TRY(options.tuner->time_kernels({region, uses_}, options.timed_on, options.threads));
+        TRY(options.tuner->time_kernels({region, uses_, kernels_}, options.timed_on, options.threads));
     INTARSIA_CHECK(times.size() == calls_.size());
     return times;
   }
@@ -75,6 +78,18 @@ class Batch {
  private:
   /// Rounds up, as kernels may read up to a vector past the end.
   static size_t rounded(size_t bytes) { return (bytes + 127) / 64 * 64; }
+
+  std::vector<KernelTensor> tensors_of(size_t call) const {
+    const std::vector<Place>& places = memory_.places[call];
+    std::vector<KernelTensor> tensors;
+    for (ArgumentForm& form : argument_forms(calls_[call].kernel, emitted_[call].output)) {
+      const Place& place = places[tensors.size()];
+      const bool is_constant = place.where == Where::constant;
+      tensors.push_back({form.dtype, std::move(form.extents), std::move(form.strides), is_constant,
+                         is_constant ? place.index : static_cast<size_t>(place.offset.number())});
+    }
+    return tensors;
+  }
 
   size_t constant(const FixedArgument& argument) {
     auto [at, is_new] = constants_.try_emplace({argument.dtype, argument.shape}, memory_.constants.size());
@@ -85,6 +100,7 @@ class Batch {
   std::vector<Call> calls_;
   std::vector<EmittedKernel> emitted_;   // code of the calls
   std::vector<KernelBatch::Uses> uses_;  // uses of the calls
+  std::vector<TimedKernel> kernels_;     // the same kernels for other callers
   MemoryPlan memory_;
   std::map<std::pair<DType, Shape>, size_t> constants_;
   size_t input_bytes_ = 0, output_bytes_ = 0;
@@ -119,8 +135,13 @@ class Times {
       TRY(measure_some(std::span(missing).subspan(done, count)));
       done += count;
     }
+    for (const Kernel* kernel : missing)
+      if (CostKey key = cost_key(*kernel, options_); !times_.contains(key)) untimed_.insert(std::move(key));
     return {};
   }
+
+  /// Returns the number of variants whose times are not known.
+  int untimed() const { return static_cast<int>(untimed_.size()); }
 
   /// Returns the time in nanoseconds; nullopt if it is not known.
   std::optional<int64_t> of(const Kernel& kernel) const {
@@ -182,7 +203,7 @@ class Times {
   /// run.
   Result<std::vector<Timing>> time_together(std::span<const Made> made) {
     Batch batch;
-    for (const auto& [kernel, code] : made) batch.add(*kernel, *code);
+    for (const auto& [kernel, code] : made) batch.add(*kernel, *code, cost_key(*kernel, options_));
     Result<std::vector<Timing>> times = batch.time(options_);
     const bool is_device = options_.timed_on != "cpu";
     if (times || !is_device || times.error().kind == ErrorKind::cancelled) return times;
@@ -211,6 +232,7 @@ class Times {
   const CompileOptions& options_;
   Tuner& tuner_;
   std::map<CostKey, Cost> times_;
+  std::set<CostKey> untimed_;
 };
 
 /// Returns the key by which variants are compared: the analytic choice, which is the first, leads by the
@@ -244,6 +266,7 @@ Status tune_kernels(std::vector<std::vector<Kernel>>& variants, const MoreVarian
   }
   TRY(times.measure(variants));
   for (std::vector<Kernel>& kernel : variants) sort_by_time(kernel, times);
+  options.tuner->untimed += times.untimed();
   return {};
 }
 

@@ -24,6 +24,7 @@ from .compiler import (
     rewrite,
     split,
 )
+from .costs import export_costs, import_costs, tune_pack
 from .errors import (
     BusyError,
     CancelledError,
@@ -95,14 +96,17 @@ __all__ = [
     "devices",
     "explain",
     "explain_html",
+    "export_costs",
     "export_functions",
     "export_generators",
+    "import_costs",
     "load",
     "load_plugin",
     "pass_names",
     "plugins",
     "rewrite",
     "split",
+    "tune_pack",
     "version",
 ]
 __version__ = version()

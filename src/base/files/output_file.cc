@@ -122,4 +122,10 @@ tl::unexpected<Error> OutputFile::failed(std::string_view what) const {
   return fail(kind_of_errno(errno), "cannot write '{}': {}: {}", path_, what, std::strerror(errno));
 }
 
+Status write_whole(const std::string& path, std::string_view bytes, mode_t mode) {
+  OutputFile file = TRY(OutputFile::create(path, mode));
+  TRY(file.write(std::as_bytes(std::span(bytes))));
+  return file.commit();
+}
+
 }  // namespace intarsia

@@ -40,4 +40,7 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+/// Writes a file whole, or not at all.
+Status write_whole(const std::string& path, std::string_view bytes, mode_t mode = 0666);
+
 }  // namespace intarsia

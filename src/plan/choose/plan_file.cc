@@ -203,10 +203,7 @@ Result<std::map<std::string, SavedPlan>> parse_plans(std::string_view json) {
 }
 
 Status write_plan_file(const std::string& path, const std::map<std::string, SavedPlan>& functions) {
-  const std::string text = print_plans(functions);
-  OutputFile file = TRY(OutputFile::create(path));
-  TRY(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
+  return write_whole(path, print_plans(functions));
 }
 
 Result<std::map<std::string, SavedPlan>> read_plan_file(const std::string& path) {
