@@ -3,7 +3,7 @@
     build/venv/bin/python bench/instructions.py [--only WORD] [--print]
 
 Rows are layers of ResNet50, MobileNetV2 and BERT, and MobileNetV2 as a whole. Ours
-and ONNX Runtime's run in the same program under qemu-user, whose plug-in counts (count_instructions.c): a run is what a second
+and ONNX Runtime's run in the same program under qemu-user, whose plug-in counts (tests/support/count_instructions.c): a run is what a second
 one adds. Nothing is timed. Needs build/runtime-only-aarch64 (scripts/other_cpus.sh aarch64) and, once, the wheel index of pip
 for ONNX Runtime's library for AArch64.
 """
@@ -152,7 +152,7 @@ class Emulator:
         if self._runner is None:
             raise SystemExit("build/runtime-only-aarch64 is missing: scripts/other_cpus.sh aarch64")
         self._counter = FOLDER / "count_instructions.so"
-        source = ROOT / "bench/count_instructions.c"
+        source = ROOT / "tests/support/count_instructions.c"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", self._counter], check=True)
         self._root = make_root()
         self._environment = {**os.environ, "INTARSIA_ONNXRUNTIME": str(onnxruntime_library())}
