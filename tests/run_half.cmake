@@ -19,6 +19,7 @@ foreach(program ${callers})
   target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${program} PRIVATE intarsia)
 endforeach()
+intarsia_test_there(debian_package)
 if(INTARSIA_LEFT_OUT)  # other tests link all parts
   intarsia_test_there(left_out)
   return()
