@@ -26,7 +26,7 @@ FUZZ_TARGETS = (
     "fuzz_pipeline",
     "fuzz_costs",
 )
-EMULATED = ("armv7", "riscv64")  # `make test` has aarch64
+EMULATED = ("armv7", "riscv64", "least-aarch64")  # `make test` has aarch64
 # What goes on for as long as it is told to: tests of ctest by a regular expression, and how many times as long as in
 # `make test`, for one round.
 PARTS = (

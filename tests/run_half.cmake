@@ -1,5 +1,33 @@
 # Tests of the run half alone, which also run for other architectures, under an emulator.
 
+# Tests of programs that this machine's compiler made for the other one.
+function(intarsia_test_there name)
+  if(NOT CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  set(python_path ${CMAKE_CURRENT_SOURCE_DIR}/support:${CMAKE_CURRENT_SOURCE_DIR}/conformance:${CMAKE_SOURCE_DIR}/build/release/python)
+  add_test(NAME ${name} COMMAND ${INTARSIA_VENV}/bin/python -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/arch/${name}.py)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 3600 LABELS fast ENVIRONMENT
+    "INTARSIA_ARCH=${CMAKE_SYSTEM_PROCESSOR};INTARSIA_BUILD=${CMAKE_BINARY_DIR};INTARSIA_CC=${CMAKE_C_COMPILER};INTARSIA_CXX=${CMAKE_CXX_COMPILER};INTARSIA_RUNNER=$<JOIN:${CMAKE_CROSSCOMPILING_EMULATOR}, > $<TARGET_FILE:run_raw>;PYTHONPATH=${python_path};PYTHONDONTWRITEBYTECODE=")
+endfunction()
+add_executable(run_raw support/run_raw.cc)
+set(callers run_raw)
+if(INTARSIA_LEFT_OUT)
+  add_executable(left_out_calls support/left_out_calls.c)
+  list(APPEND callers left_out_calls)
+endif()
+foreach(program ${callers})
+  target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${program} PRIVATE intarsia)
+endforeach()
+intarsia_test_there(debian_package)
+if(INTARSIA_LEFT_OUT)  # other tests link all parts
+  intarsia_test_there(left_out)
+  return()
+endif()
+intarsia_test_there(programs)
+intarsia_test_there(onnx_operators)
+
 # base
 intarsia_tests(thread_tests THREADS LIBRARIES intarsia_base FILES base/pool_cores.cc base/thread_pool.cc)
 
@@ -43,13 +71,3 @@ intarsia_tests(struct_sizes LIBRARIES intarsia_run_api FILES api/struct_sizes.cc
 intarsia_tests(kernel_runtime_tests THREADS LIBRARIES intarsia_halide_run FILES backends/halide/function_regions.cc backends/halide/kernel_runtime.cc
                      backends/halide/room_pool.cc)
 target_include_directories(kernel_runtime_tests PRIVATE ${CMAKE_BINARY_DIR}/generated)
-
-# What computes here the same as there: programs that this machine's compiler made for the other one.
-add_executable(run_raw support/run_raw.cc)
-target_include_directories(run_raw PRIVATE ${CMAKE_SOURCE_DIR})
-target_link_libraries(run_raw PRIVATE intarsia)
-if(CMAKE_CROSSCOMPILING)
-  add_test(NAME programs COMMAND ${INTARSIA_VENV}/bin/python -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/arch/programs.py)
-  set_tests_properties(programs PROPERTIES TIMEOUT 1800 LABELS fast ENVIRONMENT
-    "INTARSIA_ARCH=${CMAKE_SYSTEM_PROCESSOR};INTARSIA_RUNNER=$<JOIN:${CMAKE_CROSSCOMPILING_EMULATOR}, > $<TARGET_FILE:run_raw>;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/support;PYTHONDONTWRITEBYTECODE=")
-endif()

@@ -9,6 +9,17 @@
 #include "runtime/region_text.h"
 
 namespace intarsia {
+namespace {
+
+/// Returns the option of the build that a backend depends on; empty: none.
+std::string_view option_of(const std::string& backend) {
+  if (backend == "reference" || backend == "kernels") return "INTARSIA_WITH_REFERENCE";
+  if (backend == "onnxruntime" || backend == "openvino" || backend == "tensorflow")
+    return "INTARSIA_WITH_FRAMEWORKS";
+  return {};
+}
+
+}  // namespace
 
 void* LoadedProgram::symbol(const std::string& name) const { return code_ ? code_->symbol(name) : nullptr; }
 
@@ -21,6 +32,7 @@ Result<const RunBackend*> LoadedProgram::find_backend(const std::string& name) c
   if (found != backends_.end()) return &*found;
   for (const auto& plugin : description().plugins) {
     if (plugin->name != name) continue;
+    TRY(with_context(check_plugin_support(), "it needs the plug-in '{}'", name));
     const Status others = check_plugins_of_environment();
     return fail(
         ErrorKind::not_found,
@@ -32,10 +44,12 @@ Result<const RunBackend*> LoadedProgram::find_backend(const std::string& name) c
   std::vector<std::string> names;
   for (const RunBackend& backend : backends_) names.push_back(backend.name);
   const std::string ops = backend_ops(description(), name);
+  const std::string_view option = option_of(name);
   return fail(ErrorKind::not_found,
               "it needs the backend '{}'{}, which this Intarsia was built without (it has: {}); install an "
-              "Intarsia with '{}', or compile the model with other --backends",
-              name, ops.empty() ? "" : " to run " + ops, fmt::join(names, ", "), name);
+              "Intarsia with '{}'{}, or compile the model with other --backends",
+              name, ops.empty() ? "" : " to run " + ops, fmt::join(names, ", "), name,
+              option.empty() ? "" : fmt::format(" (built with {}=ON)", option));
 }
 
 namespace {

@@ -134,8 +134,9 @@ def lstm(path):
     save(path, nodes, [("x", TensorProto.FLOAT, [5, 2, 9])], outputs, constants)
 
 
-def compare(model, folder, *options, there=(), threads=2, tolerance=1e-4):
-    """Compiles a model for both machines and runs it on both, with the shapes of its program. `there`: options for the other machine."""
+def compare(model, folder, *options, there=(), threads=2, tolerance=1e-4, run=run_there):
+    """Compiles a model for both machines and runs it on both, there by `run`, with the shapes of its program. `there`: options for
+    the other machine."""
     options = (*OPTIONS, *options, "--threads", threads)
     call("compile", model, "-o", folder / "here.so", *options)
     call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *there, *options)
@@ -148,7 +149,7 @@ def compare(model, folder, *options, there=(), threads=2, tolerance=1e-4):
         given += ["-i", f"{name}={folder}/{name}.npy"]
     (folder / "out").mkdir()
     call("run", folder / "here.so", *given, "-o", folder / "out")
-    run_there(folder / "there.so", folder)
+    run(folder / "there.so", folder)
     for value in explained["outputs"]:
         here = np.load(folder / "out" / f"{value['name']}.npy")
         there = np.fromfile(folder / f"{value['name']}.out", here.dtype).reshape(here.shape)
