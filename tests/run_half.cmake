@@ -5,10 +5,11 @@ function(intarsia_test_there name)
   if(NOT CMAKE_CROSSCOMPILING)
     return()
   endif()
+  list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)  # whose options may have commas, unlike lists of $<JOIN>
   set(python_path ${CMAKE_CURRENT_SOURCE_DIR}/support:${CMAKE_CURRENT_SOURCE_DIR}/conformance:${CMAKE_SOURCE_DIR}/build/release/python)
   add_test(NAME ${name} COMMAND ${INTARSIA_VENV}/bin/python -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/arch/${name}.py)
   set_tests_properties(${name} PROPERTIES TIMEOUT 3600 LABELS fast ENVIRONMENT
-    "INTARSIA_ARCH=${CMAKE_SYSTEM_PROCESSOR};INTARSIA_BUILD=${CMAKE_BINARY_DIR};INTARSIA_CC=${CMAKE_C_COMPILER};INTARSIA_CXX=${CMAKE_CXX_COMPILER};INTARSIA_RUNNER=$<JOIN:${CMAKE_CROSSCOMPILING_EMULATOR}, > $<TARGET_FILE:run_raw>;PYTHONPATH=${python_path};PYTHONDONTWRITEBYTECODE=")
+    "INTARSIA_ARCH=${CMAKE_SYSTEM_PROCESSOR};INTARSIA_BUILD=${CMAKE_BINARY_DIR};INTARSIA_CC=${CMAKE_C_COMPILER};INTARSIA_CXX=${CMAKE_CXX_COMPILER};INTARSIA_RUNNER=${emulator} $<TARGET_FILE:run_raw>;PYTHONPATH=${python_path};PYTHONDONTWRITEBYTECODE=")
 endfunction()
 add_executable(run_raw support/run_raw.cc)
 set(callers run_raw)
