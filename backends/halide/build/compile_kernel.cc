@@ -90,8 +90,9 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     if (!kernel.isa.is_offloaded()) load_from_output(pipeline, built.output.name(), built.output);
-    if (kernel.isa.is_offloaded()) hold_half_floats_as_bits(pipeline);
-    if (arch_of_level(kernel.isa.level) == Arch::riscv64) make_conditions_vectors(pipeline);
+    const bool is_riscv = arch_of_level(kernel.isa.level) == Arch::riscv64;
+    if (kernel.isa.is_offloaded() || is_riscv) hold_half_floats_as_bits(pipeline);
+    if (is_riscv) make_conditions_vectors(pipeline);
     for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
     if (!built.dot_tile_sums.empty())
       call_dot_tiles(pipeline, built.dot_tile_sums, scheduled.isa.vector_bytes);
