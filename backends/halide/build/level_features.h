@@ -14,7 +14,6 @@ namespace intarsia::halide {
 inline std::vector<Halide::Target::Feature> features_of_level(const std::string& level) {
   using Halide::Target;
   if (level == "armv8.2-a+dotprod") return {Target::ARMDotProd};
-  if (level.starts_with("armv7")) return {Target::ARMv7s};
   if (level.starts_with("rv64")) return {Target::RVV};
   if (!level.starts_with("x86-64")) return {};
   std::vector<Target::Feature> features{Target::SSE41};
