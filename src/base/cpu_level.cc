@@ -24,14 +24,16 @@ struct Level {
   DotProducts dot_products = DotProducts::none;
 };
 
-/// Levels, those of one architecture side by side, the least demanding first.
+/// Levels, those of one architecture side by side, the least demanding first. For RISC-V, Halide 21 generates
+/// invalid or wrong code for vectors that are not dense, so that kernels have single elements, of which LLVM
+/// makes vectors.
 constexpr Level levels[] = {{"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
                             {"x86-64-v3", Arch::x86_64, 32, 16, "x86-64-v3"},
                             {"x86-64-v4", Arch::x86_64, 64, 32, "x86-64-v4"},
                             {"armv8-a", Arch::aarch64, 16, 32, ""},
                             {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod", DotProducts::neon},
                             {"armv7-a+neon", Arch::armv7, 16, 16, "neon"},
-                            {"rv64gcv", Arch::riscv64, 16, 32, "v"}};
+                            {"rv64gcv", Arch::riscv64, 1, 32, "v"}};
 
 struct Processor {
   const char* name;

@@ -1,17 +1,14 @@
 """The backend cases of the onnx package, compiled for another architecture and run there by an emulator: one of 40; with more
 rounds all.
 
-Covers: backends/halide/build/ vector_conditions.cc
+Covers: backends/halide/build/ half_floats_as_bits.cc
 backends/halide/emit/ dot_tiles_neon.c
 """
-
-import os
-import subprocess
 
 import numpy as np
 import pytest
 from onnx_cases import compare, load_cases, read_exceptions
-from programs import ARCH, RUNNER
+from programs import ARCH, run_there
 from rounds import one_in
 
 import intarsia
@@ -34,11 +31,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("cases")
 
 
-def run_there(program, outputs, inputs, folder):
+def run_case(program, outputs, inputs, folder):
     for name, value in inputs.items():
         np.ascontiguousarray(value).tofile(folder / f"{name}.in")
-    done = subprocess.run([*RUNNER, program, folder], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_there(program, folder)
     return [np.fromfile(folder / f"{name}.out", want.dtype).reshape(want.shape) for name, want in outputs]
 
 
@@ -51,5 +47,5 @@ def test_case(case, folder):
     program = folder / "program.so"
     intarsia.compile(folder / "model.onnx", shapes=shapes, arch=ARCH, **options).write(program)
     outputs = list(zip([info.name for info in case.model.graph.output], expected))
-    difference = compare(case, lambda given: run_there(program, outputs, given, folder))
+    difference = compare(case, lambda given: run_case(program, outputs, given, folder))
     assert not difference

@@ -29,6 +29,8 @@ OPTIONS = ("--fallback", "none", "--tune", "off")
 def run_there(program, folder, emulator=(), status=0):
     command = [*RUNNER[:-1], *emulator, RUNNER[-1], program, folder]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
+    if "decode_save_opc: Assertion" in done.stderr:
+        pytest.skip("QEMU 7.2 ends where two conversions of RISC-V's vectors (vfcvt.rtz) follow each other")
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr
 
@@ -166,13 +168,9 @@ def test_small_models_compute_the_same(tmp_path, make):
     compare(tmp_path / "model.onnx", tmp_path)
 
 
-emulated = pytest.mark.skipif(
-    ARCH == "riscv64", reason="QEMU 7.2 asserts where two conversions (vfcvt.rtz) follow each other"
-)
 LEVELS = {"aarch64": ("armv8-a", "armv8.2-a+dotprod"), "armv7": ("armv7-a+neon",), "riscv64": ("rv64gcv",)}
 
 
-@emulated
 @pytest.mark.parametrize("level", LEVELS[ARCH])
 def test_integers_of_8_bits_compute_the_same(tmp_path, level):
     quantized(tmp_path / "model.onnx")
@@ -237,7 +235,6 @@ def test_from_sound_to_a_word(tmp_path):
     compare_with_onnxruntime(model, tmp_path, {"samples": samples})
 
 
-@emulated
 def test_a_quantized_network_computes_what_onnxruntime_computes(tmp_path):
     model = keyword_spotting.save_quantized_network(tmp_path)
     features = random(101, 1, 1, keyword_spotting.FRAMES, keyword_spotting.COEFFICIENTS)

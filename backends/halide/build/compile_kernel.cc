@@ -16,7 +16,6 @@
 #include "backends/halide/build/name_tasks.h"
 #include "backends/halide/build/plain_comparisons.h"
 #include "backends/halide/build/scratch_bytes.h"
-#include "backends/halide/build/vector_conditions.h"
 #include "backends/halide/build/writes_once.h"
 #include "backends/halide/schedule/kernel_name.h"
 
@@ -90,9 +89,8 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     if (!kernel.isa.is_offloaded()) load_from_output(pipeline, built.output.name(), built.output);
-    const bool is_riscv = arch_of_level(kernel.isa.level) == Arch::riscv64;
-    if (kernel.isa.is_offloaded() || is_riscv) hold_half_floats_as_bits(pipeline);
-    if (is_riscv) make_conditions_vectors(pipeline);
+    if (kernel.isa.is_offloaded() || arch_of_level(kernel.isa.level) == Arch::riscv64)
+      hold_half_floats_as_bits(pipeline);
     for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
     if (!built.dot_tile_sums.empty())
       call_dot_tiles(pipeline, built.dot_tile_sums, scheduled.isa.vector_bytes);

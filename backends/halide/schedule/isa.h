@@ -46,8 +46,10 @@ struct Isa {
     constexpr int64_t streamed = 512 * 1024;
     return std::max(l2_bytes - streamed, l2_bytes / 2);
   }
-  /// Returns the number of elements in one vector; OpenCL C has none of more than 16 elements.
+  /// Returns the number of elements in one vector; OpenCL C has none of more than 16 elements, and ARMv7 none
+  /// of 64 bits that LLVM can store.
   int lanes(int element_bytes) const {
+    if (!is_offloaded() && element_bytes > pointer_bytes(arch_of_level(level))) return 1;
     const int lanes = std::max(vector_bytes / element_bytes, 1);
     return is_offloaded() ? std::min(lanes, 16) : lanes;
   }
