@@ -236,7 +236,7 @@ def test_instructions_stand_in_for_time(model, folder, tmp_path):
     counts = []
     for name in ("first", "second"):
         shutil.copytree(folder, tmp_path / name)
-        run_there(tmp_path / name, emulator=f"qemu-aarch64 -plugin {counter}")
+        run_there(tmp_path / name, emulator=f"qemu-aarch64 -plugin {counter},clock=instructions")
         counts.append(json.loads((tmp_path / name / "times.json").read_text()))
     for first, second in zip(*(count["kernels"] for count in counts), strict=True):
         assert first["digest"] == second["digest"]

@@ -1,6 +1,6 @@
-/* Plug-in of qemu-user whose guest sees instructions in place of time: the clock tells how many its threads
-   have run, one a nanosecond, and at the end their number is on standard error. The declarations are those of
-   QEMU's qemu-plugin.h (version 1), which distributions do not install. */
+/* Plug-in of qemu-user that counts the instructions that threads of the guest run: at the end their number is
+   on standard error. With an argument (`clock=instructions`) the guest's clock tells it, one a nanosecond.
+   The declarations are those of QEMU's qemu-plugin.h (version 1), which distributions do not install. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,10 +55,11 @@ static void report(PluginId id, void* data) {
 }
 
 int qemu_plugin_install(PluginId id, const struct qemu_info_t* info, int count, char** arguments) {
-  (void)info, (void)count, (void)arguments;
+  (void)info, (void)arguments;
   qemu_plugin_register_vcpu_tb_trans_cb(id, count_block);
+  qemu_plugin_register_atexit_cb(id, report, NULL);
+  if (count == 0) return 0;
   qemu_plugin_register_vcpu_syscall_cb(id, begin_call);
   qemu_plugin_register_vcpu_syscall_ret_cb(id, end_call);
-  qemu_plugin_register_atexit_cb(id, report, NULL);
   return 0;
 }
