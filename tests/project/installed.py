@@ -159,7 +159,7 @@ def test_files_for_the_shell(prefix):
     shown = re.search(
         r"^Commands:\n(.*?)\n\n", run(prefix / "bin/intarsia", "--help", cwd=prefix), re.M | re.S
     )[1]
-    commands = re.findall(r"^  (\w+)", shown, re.MULTILINE)
+    commands = re.findall(r"^  ([\w-]+)", shown, re.MULTILINE)
     assert pages == {"intarsia.1", *(f"intarsia-{command}.1" for command in commands)}
 
 
