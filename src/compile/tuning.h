@@ -40,7 +40,7 @@ class Tuning {
   const CompileServices& services_;
   std::chrono::steady_clock::time_point start_;
   std::string disabled_reason_;
-  std::optional<CostTable> costs_;         // nullopt if there is no tuner
+  std::optional<CostTable> costs_;         // nullopt without a tuner
   std::optional<ImportedTimes> imported_;  // machine that the table is about, if that is not this one
   std::string warning_;                    // problem with a table that has no imported times
   std::optional<int64_t> probe_;
