@@ -231,6 +231,17 @@ std::string print_imported(const Json& tuning) {
       untimed == 0 ? "" : fmt::format("; {} {} no time", untimed, untimed == 1 ? "has" : "have"));
 }
 
+/// Formats what plain C takes of a machine.
+std::string print_plain_c(const Json& emission) {
+  const Json &flash = emission["flash_bytes"], &kernel = emission["largest_kernel"];
+  std::string text = fmt::format("  plain C   code {}, constants {}, working memory {}\n",
+                                 print_bytes(flash["code"].get<uint64_t>() + flash["data"].get<uint64_t>()),
+                                 print_bytes(flash["constants"]), print_bytes(emission["ram_bytes"]["arena"]));
+  if (kernel["bytes"] > 0)
+    text += fmt::format("  largest   kernel: {}, {}\n", print_bytes(kernel["bytes"]), kernel["name"].get<std::string>());
+  return text;
+}
+
 void print_compile_report(const Json& report, bool is_verbose) {
   const bool stopped = report["kernels"].is_null();
   const bool is_written = !report["program"].is_null();
@@ -253,6 +264,7 @@ void print_compile_report(const Json& report, bool is_verbose) {
   }
   if (!report["size"].is_null())
     text += fmt::format("  size      {}\n", report["size"]["text"].get<std::string>());
+  if (!report["plain_c"].is_null()) text += print_plain_c(report["plain_c"]);
   if (!report["variants"].is_null()) text += print_variants(report["variants"]);
   if (!report["products"].is_null()) text += print_precision(report["products"]);
   const Json& tuning = report["tuning"];

@@ -273,10 +273,10 @@ Status read_emission(const intarsia_compile_request& from, CompileRequest& to) {
 /// Checks that plain C can be as the other options want it: kernels of our compiler on one processor.
 Status check_emission(const intarsia_compile_request& from, CompileRequest& to) {
   if (!to.plain_c) return {};
-  if (to.devices.size() != 1 || device_kind(to.devices[0].substr(to.devices[0].rfind('=') + 1)) != "cpu")
-    return fail("-d {}: plain C (--emit c) runs on one processor: leave -d out", fmt::join(to.devices, ","));
   if (to.objective == Objective::throughput)
     return fail("--objective throughput: plain C (--emit c) has no stages: leave it out");
+  if (to.devices.size() != 1 || device_kind(to.devices[0].substr(to.devices[0].rfind('=') + 1)) != "cpu")
+    return fail("-d {}: plain C (--emit c) runs on one processor: leave -d out", fmt::join(to.devices, ","));
   if (!to.cpus.empty()) return fail("--cpu {}: plain C (--emit c) is for one CPU; name one", from.cpu);
   if (to.precision != Precision::f32)
     return fail("--precision {}: plain C (--emit c) has products in f32: leave it out", from.precision);

@@ -1,9 +1,9 @@
 #include "emit_c/c_program.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/arena_plan.h"
+#include "base/requested_shape.h"
 #include "emit_c/c_text.h"
 #include "program/program.h"
 
@@ -60,7 +60,7 @@ class FunctionMaker {
     for (const auto& symbol : function_.symbols) {
       CSymbol to{symbol->name, TRY(input_scope.add("size", symbol->name)), static_cast<int64_t>(symbol->min),
                  static_cast<int64_t>(symbol->max)};
-      if (symbol->max > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
+      if (!SizeRange{to.min, to.max}.has_end())
         return fail(ErrorKind::unsupported,
                     "the size '{}' of function '{}' has no largest value, and the memory of plain C is fixed: give "
                     "a range with --shape, as in --shape {}=1..32x...",

@@ -109,7 +109,7 @@ std::string write_c_build(const CProgram& program, const EmitCOptions& options) 
 add_library({0} STATIC ${{CMAKE_CURRENT_LIST_DIR}}/{0}.c{1})
 target_include_directories({0} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})
 target_compile_features({0} PRIVATE c_std_11)
-target_link_libraries({0} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}}/lib{0}_kernels.a{2})
+target_link_libraries({0} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}}/lib{0}_kernels.a{2} m)
 )",
       program.prefix, constants, object);
 }

@@ -197,10 +197,18 @@ Json size_json(const std::optional<ProgramSize>& size) {
 
 Json plain_c_json(const std::optional<CEmission>& emission) {
   if (!emission) return nullptr;
+  const auto list = [](const auto& named) {
+    Json identifiers = Json::array();
+    for (const auto& one : named) identifiers.push_back({{"name", one.name}, {"identifier", one.identifier}});
+    return identifiers;
+  };
   Json functions = Json::array();
   for (const CFunction& function : emission->program.functions)
     functions.push_back({{"name", function.name},
-                         {"c_function", function.prefix + "_run"},
+                         {"identifier", function.prefix},
+                         {"inputs", list(function.inputs)},
+                         {"outputs", list(function.outputs)},
+                         {"sizes", list(function.symbols)},
                          {"arena_bytes", function.arena_bytes}});
   const CSizes& sizes = emission->sizes;
   return {{"files", emission->files},
