@@ -28,6 +28,7 @@ if(INTARSIA_LEFT_OUT)  # other tests link all parts
 endif()
 intarsia_test_there(programs)
 intarsia_test_there(onnx_operators)
+intarsia_test_there(plain_c)
 
 # base
 intarsia_tests(thread_tests THREADS LIBRARIES intarsia_base FILES base/pool_cores.cc base/thread_pool.cc)

@@ -234,11 +234,13 @@ std::string print_imported(const Json& tuning) {
 /// Formats what plain C takes of a machine.
 std::string print_plain_c(const Json& emission) {
   const Json &flash = emission["flash_bytes"], &kernel = emission["largest_kernel"];
-  std::string text = fmt::format("  plain C   code {}, constants {}, working memory {}\n",
-                                 print_bytes(flash["code"].get<uint64_t>() + flash["data"].get<uint64_t>()),
-                                 print_bytes(flash["constants"]), print_bytes(emission["ram_bytes"]["arena"]));
+  std::string text =
+      fmt::format("  plain C   code {}, constants {}, working memory {}\n",
+                  print_bytes(flash["code"].get<uint64_t>() + flash["data"].get<uint64_t>()),
+                  print_bytes(flash["constants"]), print_bytes(emission["ram_bytes"]["arena"]));
   if (kernel["bytes"] > 0)
-    text += fmt::format("  largest   kernel: {}, {}\n", print_bytes(kernel["bytes"]), kernel["name"].get<std::string>());
+    text += fmt::format("  largest   kernel: {}, {}\n", print_bytes(kernel["bytes"]),
+                        kernel["name"].get<std::string>());
   return text;
 }
 
@@ -367,9 +369,10 @@ void add_compile_command(CLI::App& app) {
                        "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")
           ->type_name("MODEL");
   command
-      ->add_option("-o,--output", options->program,
-                   "The program to write, or with --emit c a folder and a name, as out/net (default: the model's name "
-                   "with .so, here)")
+      ->add_option(
+          "-o,--output", options->program,
+          "The program to write, or with --emit c a folder and a name, as out/net (default: the model's name "
+          "with .so, here)")
       ->type_name("PROGRAM.so");
   CLI::Option* functions =
       command
@@ -394,9 +397,10 @@ void add_compile_command(CLI::App& app) {
   add_choice(*command, "--emit", options->compile.emit,
              "so: a program; c: plain C, which needs the C library alone (docs/emit_c.md) (default: so)")
       ->group(help_group::plain_c);
-  add_choice(*command, "--constants", options->compile.constants,
-             "Where plain C has the weights: in an object to link, in a file to map or load, or in a source file "
-             "(default: object)")
+  add_choice(
+      *command, "--constants", options->compile.constants,
+      "Where plain C has the weights: in an object to link, in a file to map or load, or in a source file "
+      "(default: object)")
       ->group(help_group::plain_c);
   command
       ->add_option("--c-name", options->compile.c_names,

@@ -47,7 +47,8 @@ Status check_outputs(const ReadRequest& read) {
   const auto resolve = [&](const std::string& path) {
     return std::filesystem::weakly_canonical(path, error);
   };
-  if (!request.dry_run && !request.plain_c && resolve(request.saved_plan_path) == resolve(request.program_path))
+  if (!request.dry_run && !request.plain_c &&
+      resolve(request.saved_plan_path) == resolve(request.program_path))
     return fail("--save-plan {}: it is the program; name another file", request.saved_plan_path);
   return with_context(check_output(request.saved_plan_path, inputs), "--save-plan");
 }

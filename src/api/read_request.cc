@@ -244,7 +244,8 @@ Status read_precision(const intarsia_compile_request& from, CompileRequest& to) 
   to.inputs = TRY(read_inputs(from.inputs, from.input_count));
   if (!to.inputs.empty() && to.precision == Precision::f32 && !to.plain_c)
     return fail(
-        "inputs are given, but a compile runs the model only with --precision bf16, f16 or auto, or --emit c");
+        "inputs are given, but a compile runs the model only with --precision bf16, f16 or auto, or --emit "
+        "c");
   return {};
 }
 
@@ -265,8 +266,9 @@ Status read_emission(const intarsia_compile_request& from, CompileRequest& to) {
     return {};
   }
   if (from.constants != nullptr || !options.names.empty())
-    return fail("{}: an ordinary program has none; add --emit c",
-                from.constants != nullptr ? "--constants " + form : "--c-name " + options.names.begin()->first);
+    return fail(
+        "{}: an ordinary program has none; add --emit c",
+        from.constants != nullptr ? "--constants " + form : "--c-name " + options.names.begin()->first);
   return {};
 }
 

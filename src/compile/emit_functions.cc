@@ -73,7 +73,7 @@ Status emit_plain_c(const DescribedProgram& program, Emission& emission) {
 
 Status emit_functions(Emission& emission) {
   std::vector<FunctionParts> parts;
-  for (const CompiledFunction& function : emission.functions) 
+  for (const CompiledFunction& function : emission.functions)
     parts.push_back(parts_of(function, emission.request.plain_c.has_value()));
   DescribedProgram program = TRY(describe_program(parts, emission.request));
   TRY(measure_functions(program.description, emission.functions));

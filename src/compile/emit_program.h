@@ -13,7 +13,7 @@ namespace intarsia {
 struct DescribedProgram {
   fbs::ProgramT description;  // with all slots of the problem
   ConstantLayout constants;
-  std::vector<std::string> blobs;  // indexed by region
+  std::vector<std::string> blobs;                         // indexed by region
   std::vector<std::shared_ptr<const RegionCalls>> calls;  // likewise; for plain C
   std::set<std::string> objects;                          // contents of ELF files
 

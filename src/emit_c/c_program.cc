@@ -61,10 +61,11 @@ class FunctionMaker {
       CSymbol to{symbol->name, TRY(input_scope.add("size", symbol->name)), static_cast<int64_t>(symbol->min),
                  static_cast<int64_t>(symbol->max)};
       if (!SizeRange{to.min, to.max}.has_end())
-        return fail(ErrorKind::unsupported,
-                    "the size '{}' of function '{}' has no largest value, and the memory of plain C is fixed: give "
-                    "a range with --shape, as in --shape {}=1..32x...",
-                    symbol->name, function_.name, first_input());
+        return fail(
+            ErrorKind::unsupported,
+            "the size '{}' of function '{}' has no largest value, and the memory of plain C is fixed: give "
+            "a range with --shape, as in --shape {}=1..32x...",
+            symbol->name, function_.name, first_input());
       most_[symbol->name] = Dim(to.max);
       made_.symbols.push_back(std::move(to));
     }
@@ -84,8 +85,10 @@ class FunctionMaker {
     CArgument to{number, value.name, TRY(scope.add(what, value.name)), static_cast<DType>(value.dtype),
                  sizes_of_value(function_, value)};
     if (*c_type(to.dtype) == '\0')
-      return fail(ErrorKind::unsupported, "{} '{}' of function '{}' has type {}, which plain C has not: convert it in the model",
-                  what, value.name, function_.name, value.dtype == 0 ? "of a sequence" : dtype_name(to.dtype));
+      return fail(ErrorKind::unsupported,
+                  "{} '{}' of function '{}' has type {}, which plain C has not: convert it in the model",
+                  what, value.name, function_.name,
+                  value.dtype == 0 ? "of a sequence" : dtype_name(to.dtype));
     to.most_bytes = TRY(most_bytes(value));
     return to;
   }
@@ -111,10 +114,11 @@ class FunctionMaker {
   Status check_steps() const {
     for (const auto& step : function_.steps) {
       if (has_bodies(*step))
-        return fail(ErrorKind::unsupported,
-                    "function '{}' branches or loops to make '{}', which plain C does not do yet: cut the model "
-                    "there, or compile without --emit c",
-                    function_.name, function_.values[step->outputs[0]]->name);
+        return fail(
+            ErrorKind::unsupported,
+            "function '{}' branches or loops to make '{}', which plain C does not do yet: cut the model "
+            "there, or compile without --emit c",
+            function_.name, function_.values[step->outputs[0]]->name);
       if (step->kind != fbs::StepKind::run) continue;
       const auto& calls = emitted_.regions[step->region];
       const std::string& backend = emitted_.program.regions[step->region]->backend;
@@ -129,7 +133,8 @@ class FunctionMaker {
 
   /// Places what has open sizes behind the arena of what has not.
   Status place_memory() {
-    made_.arena_bytes = round_up(function_.arena_bytes.empty() ? 0 : function_.arena_bytes[host_space], tail_alignment);
+    made_.arena_bytes =
+        round_up(function_.arena_bytes.empty() ? 0 : function_.arena_bytes[host_space], tail_alignment);
     std::vector<Lifetime> tenants;
     std::vector<uint64_t*> offsets;
     std::map<uint32_t, size_t> tenant_of;
@@ -142,7 +147,8 @@ class FunctionMaker {
       const fbs::StepT& step = *function_.steps[s];
       const int number = static_cast<int>(s);
       for (uint32_t input : step.inputs)
-        if (const auto known = tenant_of.find(input); known != tenant_of.end()) tenants[known->second].last = number;
+        if (const auto known = tenant_of.find(input); known != tenant_of.end())
+          tenants[known->second].last = number;
       for (uint32_t output : step.outputs) {
         const fbs::ValueT& value = *function_.values[output];
         if (value.storage == fbs::Storage::arena) made_.places[output] = value.offset;
@@ -174,7 +180,9 @@ class FunctionMaker {
     for (const CallWorkspace& part : calls.workspace) {
       const Dim most = part.bytes.substitute(most_);
       if (!most.is_number() || most.number() < 0)
-        return fail(ErrorKind::unsupported, "function '{}' needs memory that depends on data, and that of plain C is fixed: cut the model there",
+        return fail(ErrorKind::unsupported,
+                    "function '{}' needs memory that depends on data, and that of plain C is fixed: cut the "
+                    "model there",
                     function_.name);
       made_.limits.emplace_back(part.bytes, most.number());
       parts.push_back({static_cast<uint64_t>(most.number()) + slack_bytes, part.first, part.last});
@@ -212,8 +220,8 @@ Result<CProgram> make_c_program(const EmittedProgram& emitted, const std::string
   for (const auto& function : emitted.program.functions) {
     const bool is_only = emitted.program.functions.size() == 1;
     const std::string identifier = is_only ? "" : TRY(scope.add("function", function->name));
-    program.functions.push_back(TRY(
-        FunctionMaker(emitted, *function, is_only ? prefix : prefix + "_" + identifier, options).make()));
+    program.functions.push_back(
+        TRY(FunctionMaker(emitted, *function, is_only ? prefix : prefix + "_" + identifier, options).make()));
   }
   return program;
 }

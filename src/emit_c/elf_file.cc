@@ -109,7 +109,9 @@ void append(std::string& file, const T& part) {
   file.append(reinterpret_cast<const char*>(&part), sizeof part);
 }
 
-void pad(std::string& file, size_t alignment) { file.resize((file.size() + alignment - 1) / alignment * alignment); }
+void pad(std::string& file, size_t alignment) {
+  file.resize((file.size() + alignment - 1) / alignment * alignment);
+}
 
 template <typename Elf>
 DataObject write_sections(const Machine& machine, const std::string& symbol, uint64_t bytes) {
@@ -148,7 +150,8 @@ DataObject write_sections(const Machine& machine, const std::string& symbol, uin
   };
   append(after, Section{});
   append(after, section(1, SHT_PROGBITS, SHF_ALLOC, data_offset, bytes, 0, 0, 64, 0));
-  append(after, section(9, SHT_SYMTAB, 0, place_of_symbols, 2 * sizeof(defined), strings, 1, 8, sizeof(defined)));
+  append(after,
+         section(9, SHT_SYMTAB, 0, place_of_symbols, 2 * sizeof(defined), strings, 1, 8, sizeof(defined)));
   append(after, section(17, SHT_STRTAB, 0, place_of_strings, names.size(), 0, 0, 1, 0));
   append(after, section(25, SHT_PROGBITS, 0, place_of_strings, 0, 0, 0, 1, 0));
   typename Elf::Header header{};

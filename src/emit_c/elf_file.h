@@ -22,8 +22,8 @@ struct ObjectContents {
 /// Reads what an object for little-endian machines brings. Error: it is not one, or is damaged.
 Result<ObjectContents> read_object(std::string_view object);
 
-/// Writes the bytes of an object with one read-only tensor of bytes, aligned to 64, under a global symbol; the
-/// bytes themselves come between the two parts.
+/// Writes the bytes of an object with one read-only tensor of bytes, aligned to 64, under a global symbol;
+/// the bytes themselves come between the two parts.
 struct DataObject {
   std::string before, after;
 };

@@ -106,14 +106,16 @@ Status check_emission_folder(const std::string& path) {
   const fs::path folder = place_of(path).folder;
   std::error_code error;
   if (!fs::exists(fs::symlink_status(folder, error))) return check_new_folder_beside(folder);
-  if (!fs::is_directory(folder, error)) return fail("--emit c: -o {}: '{}' is not a folder; name another", path, folder.string());
+  if (!fs::is_directory(folder, error))
+    return fail("--emit c: -o {}: '{}' is not a folder; name another", path, folder.string());
   std::vector<std::string> ours;
   for (const ConstantsAs constants : {ConstantsAs::object, ConstantsAs::file, ConstantsAs::array})
     std::ranges::copy(files_of(prefix, constants), std::back_inserter(ours));
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
     if (std::ranges::find(ours, entry.path().filename().string()) == ours.end())
-      return fail("--emit c: -o {}: the folder '{}' holds other files ('{}'); name one that is empty or not there",
-                  path, folder.string(), entry.path().filename().string());
+      return fail(
+          "--emit c: -o {}: the folder '{}' holds other files ('{}'); name one that is empty or not there",
+          path, folder.string(), entry.path().filename().string());
   return check_new_folder_beside(folder);
 }
 
@@ -129,7 +131,8 @@ Status emit_c(const EmittedProgram& emitted, const CEmission& emission, const st
   TRY(put(prefix + ".h", write_c_header(emitted, program, options, emission.sizes)));
   TRY(put(prefix + ".c", source.text));
   TRY(put("lib" + prefix + "_kernels.a", TRY(make_archive(members_of(emitted)))));
-  TRY(write_constants(emitted.constants, options.constants, prefix, arch, source.digest, staged.path().string()));
+  TRY(write_constants(emitted.constants, options.constants, prefix, arch, source.digest,
+                      staged.path().string()));
   TRY(put(prefix + "_test.c", write_c_test(program, options, runs, emitted.has_threads())));
   TRY(put(prefix + ".cmake", write_c_build(program, options)));
   TRY(write_support(emitted, staged.path()));

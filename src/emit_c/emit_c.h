@@ -19,8 +19,8 @@ struct CEmission {
 Result<CEmission> plan_emission(const EmittedProgram& emitted, const std::string& path,
                                 const EmitCOptions& options);
 
-/// Checks that the folder of `path` can be written: it is not there, or holds nothing but an older emission of
-/// the same name, and its parent takes a new one.
+/// Checks that the folder of `path` can be written: it is not there, or holds nothing but an older emission
+/// of the same name, and its parent takes a new one.
 Status check_emission_folder(const std::string& path);
 
 /// Writes a folder with a header, the steps, kernels, constants, a test with the recorded runs, and what

@@ -11,16 +11,16 @@ namespace intarsia {
 
 /// Sizes of an emitted program, in bytes.
 struct CSizes {
-  uint64_t code = 0, data = 0;   // code and read-only data of kernels
-  uint64_t constants = 0;        // weights
-  uint64_t arena = 0;            // working memory of the function that takes the most
-  std::string largest_kernel;    // what it computes
+  uint64_t code = 0, data = 0;  // code and read-only data of kernels
+  uint64_t constants = 0;       // weights
+  uint64_t arena = 0;           // working memory of the function that takes the most
+  std::string largest_kernel;   // what it computes
   uint64_t largest_kernel_bytes = 0;
 };
 
 /// Returns the header: structs of arguments, the arena's size, error codes and functions.
-std::string write_c_header(const EmittedProgram& emitted, const CProgram& program, const EmitCOptions& options,
-                           const CSizes& sizes);
+std::string write_c_header(const EmittedProgram& emitted, const CProgram& program,
+                           const EmitCOptions& options, const CSizes& sizes);
 
 /// Steps of all functions.
 struct CSource {
@@ -30,8 +30,8 @@ struct CSource {
 CSource write_c_source(const EmittedProgram& emitted, const CProgram& program, const EmitCOptions& options);
 
 /// Returns a main program that runs each function on recorded inputs, and compares the outputs.
-std::string write_c_test(const CProgram& program, const EmitCOptions& options, const std::vector<RecordedRun>& runs,
-                         bool has_threads);
+std::string write_c_test(const CProgram& program, const EmitCOptions& options,
+                         const std::vector<RecordedRun>& runs, bool has_threads);
 
 /// Returns a file for CMake's include(), with a library of the program's name.
 std::string write_c_build(const CProgram& program, const EmitCOptions& options);

@@ -49,8 +49,7 @@ std::string header_of(const ConstantLayout& constants, const std::string& digest
   for (const std::span<const std::byte> piece : all_pieces(constants))
     sum.process_bytes(piece.data(), piece.size());
   std::string header;
-  for (size_t i = 0; i < 32; i += 2)
-    header += static_cast<char>(std::stoi(digest.substr(i, 2), nullptr, 16));
+  for (size_t i = 0; i < 32; i += 2) header += static_cast<char>(std::stoi(digest.substr(i, 2), nullptr, 16));
   append_number(header, constants.bytes, 8);
   append_number(header, sum.checksum(), 4);
   header.resize(constants_file_header);

@@ -12,8 +12,8 @@ namespace intarsia {
 /// follow, 4 of their CRC-32 (IEEE 802.3), little-endian, and zeros.
 inline constexpr size_t constants_file_header = 64;
 
-/// Writes the constants to a file in the folder: an object that defines NAME_constants, a file of its own with
-/// the digest (32 hexadecimal digits) of the program that it belongs to, or a source file.
+/// Writes the constants to a file in the folder: an object that defines NAME_constants, a file of its own
+/// with the digest (32 hexadecimal digits) of the program that it belongs to, or a source file.
 Status write_constants(const ConstantLayout& constants, ConstantsAs form, const std::string& name, Arch arch,
                        const std::string& digest, const std::string& folder);
 

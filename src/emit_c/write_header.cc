@@ -7,8 +7,9 @@ namespace intarsia {
 namespace {
 
 std::string write_argument(const CArgument& argument, bool is_input) {
-  return fmt::format("  {}{}* {}; /* '{}': {}, row-major{} */\n", is_input ? "const " : "", c_type(argument.dtype),
-                     argument.identifier, c_comment(argument.name), c_comment(describe_type(argument.dtype, argument.sizes)),
+  return fmt::format("  {}{}* {}; /* '{}': {}, row-major{} */\n", is_input ? "const " : "",
+                     c_type(argument.dtype), argument.identifier, c_comment(argument.name),
+                     c_comment(describe_type(argument.dtype, argument.sizes)),
                      argument.dtype == DType::f16 || argument.dtype == DType::bf16
                          ? fmt::format("; bits of {}", dtype_name(argument.dtype))
                          : "");
@@ -18,8 +19,8 @@ std::string write_structs(const CFunction& function) {
   std::string text = fmt::format("/* Inputs of '{}', which are only read. */\nstruct {}_inputs {{\n",
                                  c_comment(function.name), function.prefix);
   for (const CSymbol& symbol : function.symbols)
-    text += fmt::format("  int64_t {}; /* size '{}', from {} to {} */\n", symbol.identifier, c_comment(symbol.name),
-                        symbol.min, symbol.max);
+    text += fmt::format("  int64_t {}; /* size '{}', from {} to {} */\n", symbol.identifier,
+                        c_comment(symbol.name), symbol.min, symbol.max);
   for (const CArgument& input : function.inputs) text += write_argument(input, true);
   if (function.inputs.empty()) text += "  int unused;\n";
   text += fmt::format("}};\n\n/* Memory for its outputs. */\nstruct {}_outputs {{\n", function.prefix);
@@ -29,7 +30,8 @@ std::string write_structs(const CFunction& function) {
   for (const CArgument& input : function.inputs)
     text += fmt::format("#define {}_IN_{}_BYTES {}\n", upper, to_upper(input.identifier), input.most_bytes);
   for (const CArgument& output : function.outputs)
-    text += fmt::format("#define {}_OUT_{}_BYTES {}\n", upper, to_upper(output.identifier), output.most_bytes);
+    text +=
+        fmt::format("#define {}_OUT_{}_BYTES {}\n", upper, to_upper(output.identifier), output.most_bytes);
   return text + "\n";
 }
 
@@ -50,8 +52,8 @@ struct {1}_threads {{
 
 }  // namespace
 
-std::string write_c_header(const EmittedProgram& emitted, const CProgram& program, const EmitCOptions& options,
-                           const CSizes& sizes) {
+std::string write_c_header(const EmittedProgram& emitted, const CProgram& program,
+                           const EmitCOptions& options, const CSizes& sizes) {
   const std::string upper = to_upper(program.prefix);
   std::string text = fmt::format(
       R"(/* Program in plain C, written by {producer}. Kernels: {code} bytes of code and {data} of data; weights: {constants}
@@ -86,24 +88,33 @@ enum {prefix}_status {{
 )",
       fmt::arg("producer", emitted.program.producer.empty() ? "Intarsia" : emitted.program.producer),
       fmt::arg("code", sizes.code), fmt::arg("data", sizes.data), fmt::arg("constants", sizes.constants),
-      fmt::arg("arena", std::max<uint64_t>(sizes.arena, 64)), fmt::arg("upper", upper), fmt::arg("prefix", program.prefix));
+      fmt::arg("arena", std::max<uint64_t>(sizes.arena, 64)), fmt::arg("upper", upper),
+      fmt::arg("prefix", program.prefix));
   if (emitted.has_threads()) text += write_threads(program, emitted.program.threads);
-  text += fmt::format("/* Checks memory for an arena. */\nint {}_check_arena(const void* arena, size_t bytes);\n\n", program.prefix);
+  text += fmt::format(
+      "/* Checks memory for an arena. */\nint {}_check_arena(const void* arena, size_t bytes);\n\n",
+      program.prefix);
   if (options.constants == ConstantsAs::file)
     text += fmt::format(
-        "/* Checks the contents of {0}.bin, aligned as an arena is: that they belong to this program, and all of "
-        "their\n   bytes. Runs check the former only. */\nint {0}_check_constants(const void* file, size_t bytes);\n\n",
+        "/* Checks the contents of {0}.bin, aligned as an arena is: that they belong to this program, and "
+        "all of "
+        "their\n   bytes. Runs check the former only. */\nint {0}_check_constants(const void* file, size_t "
+        "bytes);\n\n",
         program.prefix);
   for (const CFunction& function : program.functions)
-    text += write_structs(function) +
-            fmt::format("/* Runs '{}'. Returns a {}_status. */\nint {};\n\n", c_comment(function.name),
-                        program.prefix, declare_run(emitted, program, function, options));
+    text += write_structs(function) + fmt::format("/* Runs '{}'. Returns a {}_status. */\nint {};\n\n",
+                                                  c_comment(function.name), program.prefix,
+                                                  declare_run(emitted, program, function, options));
   return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
 std::string write_c_build(const CProgram& program, const EmitCOptions& options) {
-  const std::string constants = options.constants == ConstantsAs::array ? " ${CMAKE_CURRENT_LIST_DIR}/" + program.prefix + "_constants.c" : "";
-  const std::string object = options.constants == ConstantsAs::object ? " ${CMAKE_CURRENT_LIST_DIR}/" + program.prefix + "_constants.o" : "";
+  const std::string constants = options.constants == ConstantsAs::array
+                                    ? " ${CMAKE_CURRENT_LIST_DIR}/" + program.prefix + "_constants.c"
+                                    : "";
+  const std::string object = options.constants == ConstantsAs::object
+                                 ? " ${CMAKE_CURRENT_LIST_DIR}/" + program.prefix + "_constants.o"
+                                 : "";
   return fmt::format(
       R"(# Library {0}, a program in plain C. Use: include({0}.cmake), target_link_libraries(main PRIVATE {0}).
 add_library({0} STATIC ${{CMAKE_CURRENT_LIST_DIR}}/{0}.c{1})

@@ -33,7 +33,8 @@ int type_code(DType dtype) {
 /// Numbers of a kernel's form (kernel_calls.h).
 std::vector<std::string> form_of(const KernelCall& call, const std::map<std::string, std::string>& names) {
   const auto cast = [&](const Dim& size) {
-    return size.is_number() ? fmt::format("{}", size.number()) : fmt::format("(int32_t){}", c_expression(size, names));
+    return size.is_number() ? fmt::format("{}", size.number())
+                            : fmt::format("(int32_t){}", c_expression(size, names));
   };
   std::vector<std::string> form{fmt::format("{}", call.tensors.size()), fmt::format("{}", call.sizes.size())};
   for (const Dim& size : call.sizes) form.push_back(cast(size));
@@ -70,13 +71,14 @@ class KernelTable {
   /// Declares the kernels and the tensors of those of fixed size.
   std::string declare() const {
     std::string text = fmt::format(
-        "#define intarsia_most_arguments {}\n#define intarsia_most_sizes {}\n#define intarsia_most_dimensions {}\n"
+        "#define intarsia_most_arguments {}\n#define intarsia_most_sizes {}\n#define "
+        "intarsia_most_dimensions {}\n"
         "#include \"kernel_calls.h\"\n\n",
         most_arguments_, most_sizes_, most_dimensions_);
     for (size_t i = 0; i < calls_.size(); ++i) {
       const KernelCall& call = *calls_[i];
-      text += fmt::format("/* {} */\nint {}(void** arguments);\n#define kernel_{} {}\n", c_comment(call.label),
-                          call.symbol, i, call.symbol);
+      text += fmt::format("/* {} */\nint {}(void** arguments);\n#define kernel_{} {}\n",
+                          c_comment(call.label), call.symbol, i, call.symbol);
       if (has_fixed_form(call))
         text += fmt::format("static const int32_t tensors_{}[] = {{{}}};\n", i,
                             fmt::join(form_of(call, {}), ", "));
@@ -126,7 +128,8 @@ class FunctionWriter {
   std::string fail_with(const char* status) const { return fmt::format("return {}_{};\n", upper(), status); }
 
   std::string check_arguments() const {
-    std::string text = "  if (inputs == NULL || outputs == NULL || arena_memory == NULL) " + fail_with("NULL_POINTER");
+    std::string text =
+        "  if (inputs == NULL || outputs == NULL || arena_memory == NULL) " + fail_with("NULL_POINTER");
     if (program_of_file())
       text += "  if (constants_file == NULL) " + fail_with("NULL_POINTER") +
               fmt::format("  if (memcmp(constants_file, {0}_id, sizeof {0}_id) != 0) ", program_.prefix) +
@@ -136,13 +139,15 @@ class FunctionWriter {
          {std::pair("inputs", &function_.inputs), std::pair("outputs", &function_.outputs)})
       for (const CArgument& argument : *arguments) {
         if (argument.most_bytes == 0) continue;
-        text += fmt::format("  if ({}->{} == NULL) ", structure, argument.identifier) + fail_with("NULL_POINTER");
+        text +=
+            fmt::format("  if ({}->{} == NULL) ", structure, argument.identifier) + fail_with("NULL_POINTER");
         if (argument.element_bytes() > 1)
           text += fmt::format("  if ((uintptr_t){}->{} % {} != 0) ", structure, argument.identifier,
                               argument.element_bytes()) +
                   fail_with("MISALIGNED");
       }
-    text += fmt::format("  if ((uintptr_t)arena_memory % {}_ARENA_ALIGNMENT != 0) ", upper()) + fail_with("MISALIGNED");
+    text += fmt::format("  if ((uintptr_t)arena_memory % {}_ARENA_ALIGNMENT != 0) ", upper()) +
+            fail_with("MISALIGNED");
     return text;
   }
 
@@ -151,9 +156,10 @@ class FunctionWriter {
   std::string bind_sizes() const {
     std::string text;
     for (const CSymbol& symbol : function_.symbols)
-      text += fmt::format("  const int64_t n_{} = inputs->{};\n  if (n_{} < {} || n_{} > {}) ", symbol.identifier,
-                          symbol.identifier, symbol.identifier, symbol.min, symbol.identifier, symbol.max) +
-              fail_with("BAD_SIZE");
+      text +=
+          fmt::format("  const int64_t n_{} = inputs->{};\n  if (n_{} < {} || n_{} > {}) ", symbol.identifier,
+                      symbol.identifier, symbol.identifier, symbol.min, symbol.identifier, symbol.max) +
+          fail_with("BAD_SIZE");
     for (const auto& [bytes, room] : function_.limits)
       text += fmt::format("  if ({} > {}) ", c_expression(bytes, names_), room) + fail_with("BAD_SIZE");
     return text;
@@ -162,16 +168,20 @@ class FunctionWriter {
   std::string bind_addresses() const {
     std::string text;
     for (const CArgument& input : function_.inputs)
-      text += fmt::format("  const uint8_t* const in_{} = (const uint8_t*)inputs->{};\n", input.identifier, input.identifier);
+      text += fmt::format("  const uint8_t* const in_{} = (const uint8_t*)inputs->{};\n", input.identifier,
+                          input.identifier);
     for (const CArgument& output : function_.outputs)
-      text += fmt::format("  uint8_t* const out_{} = (uint8_t*)outputs->{};\n", output.identifier, output.identifier);
+      text += fmt::format("  uint8_t* const out_{} = (uint8_t*)outputs->{};\n", output.identifier,
+                          output.identifier);
     text += "  uint8_t* const arena = (uint8_t*)arena_memory;\n";
-    text += program_of_file() ? fmt::format("  const uint8_t* const constants = (const uint8_t*)constants_file + {};\n",
-                                            constants_file_header)
-                              : fmt::format("  const uint8_t* const constants = {}_constants;\n", program_.prefix);
+    text += program_of_file()
+                ? fmt::format("  const uint8_t* const constants = (const uint8_t*)constants_file + {};\n",
+                              constants_file_header)
+                : fmt::format("  const uint8_t* const constants = {}_constants;\n", program_.prefix);
     text += "  struct intarsia_run run;\n";
     for (const CArgument& input : function_.inputs) text += fmt::format("  (void)in_{};\n", input.identifier);
-    for (const CArgument& output : function_.outputs) text += fmt::format("  (void)out_{};\n", output.identifier);
+    for (const CArgument& output : function_.outputs)
+      text += fmt::format("  (void)out_{};\n", output.identifier);
     for (const CSymbol& symbol : function_.symbols) text += fmt::format("  (void)n_{};\n", symbol.identifier);
     return text + "  (void)arena;\n  (void)constants;\n  (void)run;\n";
   }
@@ -182,9 +192,7 @@ class FunctionWriter {
     int64_t bytes = 0;
     std::string more = {};
 
-    std::string text() const {
-      return base + (bytes == 0 ? "" : fmt::format(" + {}", bytes)) + more;
-    }
+    std::string text() const { return base + (bytes == 0 ? "" : fmt::format(" + {}", bytes)) + more; }
     bool operator==(const Address&) const = default;
   };
 
@@ -209,11 +217,13 @@ class FunctionWriter {
         address = address_of_value(step.outputs[tensor.index]);
         break;
       case CallTensor::Where::constant:
-        address = {"constants", constant_offset(emitted_.program.regions[step.region]->constants[tensor.index])};
+        address = {"constants",
+                   constant_offset(emitted_.program.regions[step.region]->constants[tensor.index])};
         break;
       case CallTensor::Where::workspace:
-        address = {"arena", static_cast<int64_t>(workspace.begin +
-                                                 (workspace.parts.empty() ? 0 : workspace.parts[tensor.index]))};
+        address = {"arena",
+                   static_cast<int64_t>(workspace.begin +
+                                        (workspace.parts.empty() ? 0 : workspace.parts[tensor.index]))};
         break;
     }
     if (tensor.offset.is_number())
@@ -238,16 +248,21 @@ class FunctionWriter {
     const RegionCalls& region = *emitted_.regions[step.region];
     std::string text;
     for (const auto& [size, why] : region.requirements)
-      text += fmt::format("  /* {} */\n  if ({} < 0) ", c_comment(why), c_expression(size, names_)) + fail_with("BAD_SIZE");
+      text += fmt::format("  /* {} */\n  if ({} < 0) ", c_comment(why), c_expression(size, names_)) +
+              fail_with("BAD_SIZE");
     text += fmt::format("  intarsia_begin(&run, arena + {}, {}, {});\n", workspace.begin + workspace.scratch,
-                        region.scratch_bytes, emitted_.has_threads() ? "threads->parallel_for, threads->pool" : "NULL, NULL");
-    if (region.items) text += fmt::format("  for (int64_t item = 0; item < {}; ++item) {{\n", count_items(step, *region.items));
+                        region.scratch_bytes,
+                        emitted_.has_threads() ? "threads->parallel_for, threads->pool" : "NULL, NULL");
+    if (region.items)
+      text +=
+          fmt::format("  for (int64_t item = 0; item < {}; ++item) {{\n", count_items(step, *region.items));
     for (const KernelCall& call : region.calls) text += write_call(step, region, workspace, call);
     return text + (region.items ? "  }\n" : "");
   }
 
   std::string count_items(const fbs::StepT& step, const CallItems& items) const {
-    const size_t first = static_cast<size_t>(std::ranges::find(items.input_moves, true) - items.input_moves.begin());
+    const size_t first =
+        static_cast<size_t>(std::ranges::find(items.input_moves, true) - items.input_moves.begin());
     const fbs::ValueT& value = *function_.function->values[step.inputs[first]];
     Dim bytes = static_cast<int64_t>(dtype_bytes(static_cast<DType>(value.dtype), 1));
     for (const Dim& size : sizes_of_value(*function_.function, value)) bytes = bytes * size;
@@ -277,12 +292,16 @@ class FunctionWriter {
     const bool is_open = !has_fixed_form(call), repeats = call.times != 1;
     const size_t number = kernels_.number_of(call);
     std::string list;
-    for (const Address& address : addresses) list += fmt::format("{}{}", list.empty() ? "" : ", ", address.text());
-    if (repeats) text += fmt::format("  for (int64_t t = 0; t < {}; ++t) {{\n", c_expression(call.times, names_));
+    for (const Address& address : addresses)
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", address.text());
+    if (repeats)
+      text += fmt::format("  for (int64_t t = 0; t < {}; ++t) {{\n", c_expression(call.times, names_));
     if (is_open && !repeats) text += "  {\n";
-    if (is_open) text += fmt::format("  const int32_t tensors[] = {{{}}};\n", fmt::join(form_of(call, names_), ", "));
+    if (is_open)
+      text += fmt::format("  const int32_t tensors[] = {{{}}};\n", fmt::join(form_of(call, names_), ", "));
     text += write_checks(call, addresses);
-    text += fmt::format("  RUN(kernel_{}, {}, {});\n", number, is_open ? "tensors" : fmt::format("tensors_{}", number), list);
+    text += fmt::format("  RUN(kernel_{}, {}, {});\n", number,
+                        is_open ? "tensors" : fmt::format("tensors_{}", number), list);
     return text + (repeats || is_open ? "  }\n" : "");
   }
 
@@ -305,9 +324,13 @@ class FunctionWriter {
       for (size_t k = 0; k < check.ranges.size(); ++k) {
         Address address = addresses[check.tensor];
         if (k > 0)
-          address.more += fmt::format(" + {}", c_expression(tensor.strides.back() * static_cast<int64_t>(k * dtype_bytes(tensor.dtype, 1)), names_));
-        text += fmt::format("  if (!intarsia_are_in_range({}, {}, (const int32_t[]){{{}}}, {}, {})) ", address.text(),
-                            8 * dtype_bytes(tensor.dtype, 1), form, c_expression(check.ranges[k].first, names_),
+          address.more += fmt::format(
+              " + {}",
+              c_expression(tensor.strides.back() * static_cast<int64_t>(k * dtype_bytes(tensor.dtype, 1)),
+                           names_));
+        text += fmt::format("  if (!intarsia_are_in_range({}, {}, (const int32_t[]){{{}}}, {}, {})) ",
+                            address.text(), 8 * dtype_bytes(tensor.dtype, 1), form,
+                            c_expression(check.ranges[k].first, names_),
                             c_expression(check.ranges[k].second, names_)) +
                 fail_with("BAD_INDEX");
       }
@@ -341,7 +364,8 @@ class FunctionWriter {
 std::string write_constants_check(const EmittedProgram& emitted, const CProgram& program,
                                   const std::string& digest) {
   std::string id;
-  for (size_t i = 0; i < digest.size(); i += 2) id += fmt::format("{}0x{}", i == 0 ? "" : ", ", digest.substr(i, 2));
+  for (size_t i = 0; i < digest.size(); i += 2)
+    id += fmt::format("{}0x{}", i == 0 ? "" : ", ", digest.substr(i, 2));
   return fmt::format(
       R"(static const uint8_t {0}_id[16] = {{{3}}};
 
@@ -359,8 +383,8 @@ int {0}_check_constants(const void* file, size_t bytes) {{
       constants_file_header);
 }
 
-std::string write_functions(const EmittedProgram& emitted, const CProgram& program, const EmitCOptions& options,
-                            const KernelTable& kernels) {
+std::string write_functions(const EmittedProgram& emitted, const CProgram& program,
+                            const EmitCOptions& options, const KernelTable& kernels) {
   std::string text;
   for (const CFunction& function : program.functions)
     text += FunctionWriter(emitted, program, function, kernels, options).write() + "\n";
@@ -371,16 +395,18 @@ std::string write_functions(const EmittedProgram& emitted, const CProgram& progr
 
 std::string declare_run(const EmittedProgram& emitted, const CProgram& program, const CFunction& function,
                         const EmitCOptions& options) {
-  return fmt::format("{0}_run(const struct {0}_inputs* inputs, struct {0}_outputs* outputs, void* arena_memory{1}{2})",
-                     function.prefix, options.constants == ConstantsAs::file ? ", const void* constants_file" : "",
-                     emitted.has_threads() ? fmt::format(", const struct {}_threads* threads", program.prefix) : "");
+  return fmt::format(
+      "{0}_run(const struct {0}_inputs* inputs, struct {0}_outputs* outputs, void* arena_memory{1}{2})",
+      function.prefix, options.constants == ConstantsAs::file ? ", const void* constants_file" : "",
+      emitted.has_threads() ? fmt::format(", const struct {}_threads* threads", program.prefix) : "");
 }
 
 CSource write_c_source(const EmittedProgram& emitted, const CProgram& program, const EmitCOptions& options) {
   const KernelTable kernels(emitted);
   const std::string upper = to_upper(program.prefix);
-  std::string text = fmt::format("/* Steps of {0}.h, written by Intarsia. */\n#include \"{0}.h\"\n\n#include <string.h>\n\n",
-                                 program.prefix);
+  std::string text =
+      fmt::format("/* Steps of {0}.h, written by Intarsia. */\n#include \"{0}.h\"\n\n#include <string.h>\n\n",
+                  program.prefix);
   text += fmt::format("#define intarsia_workers {}\n", std::max<uint32_t>(emitted.program.threads, 1));
   text += kernels.declare();
   if (options.constants != ConstantsAs::file)

@@ -12,8 +12,9 @@ namespace {
 /// Numbers of 4 bytes, which are aligned for all types by a union with 8 bytes.
 std::string write_values(const std::string& name, const TensorView& tensor) {
   const std::span bytes(static_cast<const std::byte*>(tensor.data), tensor.bytes());
-  return fmt::format("static const union {{\n  uint32_t words[{}];\n  uint64_t aligned;\n}} {} = {{{{{}}}}};\n",
-                     std::max<size_t>((bytes.size() + 3) / 4, 1), name, bytes.empty() ? "0" : write_words(bytes));
+  return fmt::format(
+      "static const union {{\n  uint32_t words[{}];\n  uint64_t aligned;\n}} {} = {{{{{}}}}};\n",
+      std::max<size_t>((bytes.size() + 3) / 4, 1), name, bytes.empty() ? "0" : write_words(bytes));
 }
 
 const NamedValue* find_value(const std::vector<NamedValue>& values, const std::string& name) {
@@ -45,7 +46,8 @@ std::string write_run(const CProgram& program, const CFunction& function, const 
     if (value == nullptr) continue;
     const std::string name = fmt::format("{}_{}_in", function.prefix, input.identifier);
     text += write_values(name, value->tensor.view());
-    inputs += fmt::format("  inputs.{} = (const {}*)(const void*)&{};\n", input.identifier, c_type(input.dtype), name);
+    inputs += fmt::format("  inputs.{} = (const {}*)(const void*)&{};\n", input.identifier,
+                          c_type(input.dtype), name);
   }
   for (const CArgument& output : function.outputs) {
     const NamedValue* value = find_value(run.outputs, output.name);
@@ -55,9 +57,10 @@ std::string write_run(const CProgram& program, const CFunction& function, const 
     outputs += fmt::format("  outputs.{} = ({}*)allocate({});\n", output.identifier, c_type(output.dtype),
                            std::max<uint64_t>(output.most_bytes, 1));
     const size_t elements = value->tensor.bytes() / output.element_bytes();
-    compares += fmt::format("  failed |= differ_{}(\"{}\", outputs.{}, (const void*)&{}, {});\n",
-                            is_c_float(output.dtype) ? c_type(output.dtype) : "bytes", output.identifier,
-                            output.identifier, name, is_c_float(output.dtype) ? elements : value->tensor.bytes());
+    compares +=
+        fmt::format("  failed |= differ_{}(\"{}\", outputs.{}, (const void*)&{}, {});\n",
+                    is_c_float(output.dtype) ? c_type(output.dtype) : "bytes", output.identifier,
+                    output.identifier, name, is_c_float(output.dtype) ? elements : value->tensor.bytes());
   }
   return text + fmt::format(
                     R"(
@@ -125,11 +128,12 @@ static void run_tasks(void* pool, void (*task)(void* data, int index, int worker
 
 }  // namespace
 
-std::string write_c_test(const CProgram& program, const EmitCOptions& options, const std::vector<RecordedRun>& runs,
-                         bool has_threads) {
+std::string write_c_test(const CProgram& program, const EmitCOptions& options,
+                         const std::vector<RecordedRun>& runs, bool has_threads) {
   const bool is_file = options.constants == ConstantsAs::file;
   std::string text = fmt::format(
-      "/* Runs {0} on recorded inputs, and compares with the outputs that an ordinary program had. Exit status 0: "
+      "/* Runs {0} on recorded inputs, and compares with the outputs that an ordinary program had. Exit "
+      "status 0: "
       "equal. */\n#include \"{0}.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n",
       program.prefix);
   text += helpers;
@@ -143,7 +147,9 @@ std::string write_c_test(const CProgram& program, const EmitCOptions& options, c
       text += fmt::format("DIFFER({})\n", type);
   if (any_output([](const CArgument& output) { return !is_c_float(output.dtype); })) text += differ_bytes;
   if (is_file) text += "\nstatic const void* constants_file;\n";
-  if (has_threads) text += one_thread + fmt::format("static const struct {}_threads threads = {{run_tasks, NULL}};\n", program.prefix);
+  if (has_threads)
+    text += one_thread +
+            fmt::format("static const struct {}_threads threads = {{run_tasks, NULL}};\n", program.prefix);
   const std::string more = std::string(is_file ? ", constants_file" : "") + (has_threads ? ", &threads" : "");
   std::string calls;
   for (const CFunction& function : program.functions) {
@@ -169,7 +175,8 @@ std::string write_c_test(const CProgram& program, const EmitCOptions& options, c
   text += is_file ? "int main(int argc, char** argv) {\n" : "int main(void) {\n";
   if (is_file)
     text += fmt::format(
-        "  constants_file = read_constants(argc > 1 ? argv[1] : \"{0}.bin\");\n  if (constants_file == NULL) {{\n"
+        "  constants_file = read_constants(argc > 1 ? argv[1] : \"{0}.bin\");\n  if (constants_file == NULL) "
+        "{{\n"
         "    printf(\"{0}.bin is not here, or is not that of this program\\n\");\n    return 1;\n  }}\n",
         program.prefix);
   return text + "  int failed = 0;\n" + calls + "  return failed;\n}\n";

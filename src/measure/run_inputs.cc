@@ -62,7 +62,8 @@ Result<std::vector<NamedValue>> complete_inputs(const fbs::FunctionT& function,
   for (uint32_t id : function.inputs) {
     const fbs::ValueT& value = *function.values[id];
     const auto known = std::ranges::find(given, value.name, &NamedValue::name);
-    inputs.push_back({value.name, known != given.end() ? known->tensor : TRY(fill_input(value, inputs.size()))});
+    inputs.push_back(
+        {value.name, known != given.end() ? known->tensor : TRY(fill_input(value, inputs.size()))});
   }
   return inputs;
 }

@@ -29,13 +29,14 @@ struct CallTensor {
 /// Range that the elements of a tensor, which are indices, must be in: one for all of them, or one for each
 /// along the last axis.
 struct CallCheck {
-  size_t tensor = 0;  // number of the call's tensor, of i32 or i64
+  size_t tensor = 0;                        // number of the call's tensor, of i32 or i64
   std::vector<std::pair<Dim, Dim>> ranges;  // least and greatest allowed index
 };
 
 struct KernelCall {
-  std::string symbol;  // function that takes an array of pointers: to the user context, tensors, sizes, output
-  std::string label;   // description of the work: "conv1: conv relu"
+  std::string
+      symbol;         // function that takes an array of pointers: to the user context, tensors, sizes, output
+  std::string label;  // description of the work: "conv1: conv relu"
   std::vector<CallTensor> tensors;  // inputs, then the output
   SymbolicShape sizes;              // open sizes that the code takes
   Dim times = 1;                    // number of runs, one after the other
@@ -52,7 +53,7 @@ struct CallWorkspace {
 
 /// Work on each item of a batch: the calls are repeated for each.
 struct CallItems {
-  std::vector<bool> input_moves;  // whether an input has a part per item, by input
+  std::vector<bool> input_moves;                    // whether an input has a part per item, by input
   std::vector<uint64_t> input_bytes, output_bytes;  // bytes of one item
 };
 
@@ -66,7 +67,8 @@ struct RegionCalls {
   uint64_t scratch_bytes = 0;   // memory that the kernels of a thread hold at a time
   std::vector<std::pair<Dim, std::string>> requirements = {};  // sizes that must not be negative, and why
   std::optional<CallItems> items = {};
-  std::vector<std::pair<std::string_view, std::string_view>> sources = {};  // names and texts of files to include
+  std::vector<std::pair<std::string_view, std::string_view>> sources =
+      {};                    // names and texts of files to include
   std::string why_not = {};  // why plain C cannot make these calls; empty if it can
 };
 

@@ -37,7 +37,9 @@ def test_its_own_test_passes(tmp_path, constants):
     model = keyword_spotting.save_keyword_spotting(tmp_path / "model.onnx")
     report = emit(model, tmp_path / "c", "--arch", ARCH, "--constants", constants)
     test = build(tmp_path / "c", report, "net_test.c", compiler=COMPILER)
-    done = subprocess.run([*RUNNER[:-1], test], cwd=tmp_path / "c", capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [*RUNNER[:-1], test], cwd=tmp_path / "c", capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0 and done.stdout.split() == "scores: ok word: ok".split(), done.stdout
     objects = [tmp_path / "c" / name for name in report["plain_c"]["files"] if name.endswith((".o", ".a"))]
     assert writable_sections(*objects) == set()
@@ -55,6 +57,9 @@ def test_real_models_compute_the_same(tmp_path, name):
     shapes = [
         part
         for info in inputs
-        for part in ("--shape", f"{info.name}={'x'.join(str(s.dim_value or 1) for s in info.type.tensor_type.shape.dim)}")
+        for part in (
+            "--shape",
+            f"{info.name}={'x'.join(str(s.dim_value or 1) for s in info.type.tensor_type.shape.dim)}",
+        )
     ]
     compare(model, tmp_path, *shapes, **THERE)

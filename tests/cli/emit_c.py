@@ -82,8 +82,18 @@ def test_it_needs_the_c_library_alone(tmp_path):
     report = emit(tmp_path / "model.onnx", tmp_path / "c", *FAST)
     folder = tmp_path / "c"
     subprocess.run(["gcc", *STRICT, "-c", "net.c"], cwd=folder, check=True)
-    objects = [folder / "net.o", *(folder / name for name in report["plain_c"]["files"] if name.endswith((".o", ".a")))]
-    of_routines = {"expf", "log", "sqrt", "roundf", "memmove", "snprintf"}  # as TopK, which are linked one by one
+    objects = [
+        folder / "net.o",
+        *(folder / name for name in report["plain_c"]["files"] if name.endswith((".o", ".a"))),
+    ]
+    of_routines = {
+        "expf",
+        "log",
+        "sqrt",
+        "roundf",
+        "memmove",
+        "snprintf",
+    }  # as TopK, which are linked one by one
     assert undefined_symbols(*objects) <= {"memcpy", "memset", "memcmp", *of_routines}
     assert writable_sections(*objects) == set()
 
@@ -142,7 +152,10 @@ def test_two_threads_run_it_at_the_same_time(tmp_path):
     report = emit(tmp_path / "model.onnx", tmp_path / "c", *FAST)
     (tmp_path / "threads.c").write_text(THREADS)
     program = build(
-        tmp_path / "c", report, tmp_path / "threads.c", flags=("-std=gnu11", "-O1", "-fsanitize=thread", "-pthread")
+        tmp_path / "c",
+        report,
+        tmp_path / "threads.c",
+        flags=("-std=gnu11", "-O1", "-fsanitize=thread", "-pthread"),
     )
     subprocess.run([program], check=True, timeout=120)
 
@@ -175,7 +188,9 @@ def test_callers_bring_threads(tmp_path):
     report = emit(tmp_path / "model.onnx", tmp_path / "c", *FAST, "--threads", 2)
     caller = write_caller(tmp_path, report, more=", &threads", prepare=PARALLEL)
     caller.write_text(TASKS + caller.read_text().replace("#define _GNU_SOURCE\n", ""))
-    program = build(tmp_path / "c", report, caller, flags=("-std=gnu11", "-O1", "-fsanitize=thread", "-pthread"))
+    program = build(
+        tmp_path / "c", report, caller, flags=("-std=gnu11", "-O1", "-fsanitize=thread", "-pthread")
+    )
     call("compile", tmp_path / "model.onnx", "-o", tmp_path / "program.so", *FAST, "--threads", 2)
     values = values_for(tmp_path / "model.onnx", 1)
     want = run_ordinary(tmp_path / "program.so", tmp_path, values)
@@ -224,7 +239,10 @@ def test_a_file_of_other_weights_replaces_them(tmp_path):
     for number, channels in (("a", 24), ("b", 24), ("c", 32)):
         weights = random(ord(number), channels, 3, 3, 3)
         nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
-        inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, 9, 9])], [("y", TensorProto.FLOAT, [1, channels, 7, 7])]
+        inputs, outputs = (
+            [("x", TensorProto.FLOAT, [1, 3, 9, 9])],
+            [("y", TensorProto.FLOAT, [1, channels, 7, 7])],
+        )
         save(tmp_path / f"{number}.onnx", nodes, inputs, outputs, [("w", weights)])
         report = emit(tmp_path / f"{number}.onnx", tmp_path / number, *FAST, "--constants", "file")
         programs.append(build(tmp_path / number, report, "net_test.c"))
@@ -236,7 +254,10 @@ def test_a_file_of_other_weights_replaces_them(tmp_path):
     b = (tmp_path / "b/net.bin").read_bytes()
     assert (tmp_path / "a/net.c").read_text() == (tmp_path / "b/net.c").read_text()
     assert status(0, tmp_path / "b/net.bin") == 1  # runs, and differs from what was recorded
-    assert "differs" in subprocess.run([programs[0], tmp_path / "b/net.bin"], capture_output=True, text=True).stdout
+    assert (
+        "differs"
+        in subprocess.run([programs[0], tmp_path / "b/net.bin"], capture_output=True, text=True).stdout
+    )
     (tmp_path / "damaged.bin").write_bytes(b[:100] + bytes([b[100] ^ 1]) + b[101:])
     for file in ("c/net.bin", "damaged.bin", "missing.bin"):
         done = subprocess.run([programs[1], tmp_path / file], capture_output=True, text=True, timeout=60)
@@ -273,7 +294,9 @@ def test_a_dry_run_says_what_it_takes(tmp_path):
     assert written == report
     header = (tmp_path / "c/net.h").read_text()
     assert f"#define NET_ARENA_BYTES {report['ram_bytes']['arena']}\n" in header
-    assert 0 < report["largest_kernel"]["bytes"] <= report["flash_bytes"]["code"] + report["flash_bytes"]["data"]
+    assert (
+        0 < report["largest_kernel"]["bytes"] <= report["flash_bytes"]["code"] + report["flash_bytes"]["data"]
+    )
 
 
 # ---- what is refused ----
@@ -299,8 +322,9 @@ def test_names_get_identifiers(tmp_path):
         model, tmp_path / "c"
     )
     named = ("--c-name", "int=whole")
-    assert "'a.b' and input 'a_b' are both a_b in C: give one another name with --c-name 'a_b=NAME'" in refused(
-        model, tmp_path / "c", *named
+    assert (
+        "'a.b' and input 'a_b' are both a_b in C: give one another name with --c-name 'a_b=NAME'"
+        in refused(model, tmp_path / "c", *named)
     )
     for identifier, why in (("1st", "want a letter"), ("while", "keyword of C")):
         assert why in refused(model, tmp_path / "c", "--c-name", f"a_b={identifier}", status=2)
@@ -317,7 +341,9 @@ def test_folders(tmp_path):
     assert "'while' is a keyword" in refused(model, tmp_path / "c", name="while", status=2)
     assert "cannot write" in refused(model, tmp_path / "missing/c")
     (tmp_path / "file").write_text("")
-    assert "is not a folder" in error_of("compile", model, "--emit", "c", "-o", tmp_path / "file/net", status=2)
+    assert "is not a folder" in error_of(
+        "compile", model, "--emit", "c", "-o", tmp_path / "file/net", status=2
+    )
     emit(model, tmp_path / "c", *FAST)
     emit(model, tmp_path / "c", *FAST, "--constants", "array")  # replaces its own files
     assert not (tmp_path / "c/net_constants.o").exists()

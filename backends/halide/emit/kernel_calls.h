@@ -1,9 +1,7 @@
-/* Calls of kernels in a program in plain C: descriptions of tensors are on the stack, scratch memory is a part of
-   the caller's arena. The program says how large these are:
-     intarsia_most_arguments    arguments of a kernel
-     intarsia_most_dimensions   dimensions of all arguments of a kernel together
-     intarsia_most_sizes        sizes that a kernel takes
-     intarsia_workers           threads that may run tasks of a kernel at a time */
+/* Calls of kernels in a program in plain C: descriptions of tensors are on the stack, scratch memory is a
+   part of the caller's arena. The program says how large these are: intarsia_most_arguments    arguments of a
+   kernel intarsia_most_dimensions   dimensions of all arguments of a kernel together intarsia_most_sizes
+   sizes that a kernel takes intarsia_workers           threads that may run tasks of a kernel at a time */
 #ifndef INTARSIA_KERNEL_CALLS_H
 #define INTARSIA_KERNEL_CALLS_H
 
@@ -15,10 +13,9 @@ static inline int64_t intarsia_larger(int64_t a, int64_t b) { return a > b ? a :
 
 /* Returns the CRC-32 of IEEE 802.3. */
 static inline uint32_t intarsia_crc32(const uint8_t* bytes, size_t count) {
-  static const uint32_t of_nibbles[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
-                                          0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                          0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                          0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+  static const uint32_t of_nibbles[16] = {
+      0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+      0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
   uint32_t sum = 0xffffffff;
   for (size_t i = 0; i < count; ++i) {
     sum ^= bytes[i];
@@ -147,10 +144,10 @@ static inline void intarsia_begin(struct intarsia_run* run, uint8_t* scratch, si
   }
 }
 
-/* Calls a kernel. `form` has the number of its tensors, that of the sizes it takes, these sizes, then for each
-   tensor the code and the bits of its type, its rank, and extent and stride (in elements) of each dimension.
-   The tensors are at `addresses`, the output's last. An output without elements is not computed. Returns 0, or
-   not 0 if the kernel failed, or a tensor that it reads has no elements. */
+/* Calls a kernel. `form` has the number of its tensors, that of the sizes it takes, these sizes, then for
+   each tensor the code and the bits of its type, its rank, and extent and stride (in elements) of each
+   dimension. The tensors are at `addresses`, the output's last. An output without elements is not computed.
+   Returns 0, or not 0 if the kernel failed, or a tensor that it reads has no elements. */
 static inline int intarsia_call(struct intarsia_run* run, int (*kernel)(void**), const int32_t* form,
                                 const void* const* addresses) {
   struct HalideBuffer buffers[intarsia_most_arguments];
@@ -205,8 +202,7 @@ static inline int intarsia_are_in_range(const void* indices, int bits, const int
   for (;;) {
     int64_t place = 0;
     for (int32_t k = 0; k < rank; ++k) place += (int64_t)at[k] * axes[2 + 2 * k];
-    const int64_t index =
-        bits == 32 ? ((const int32_t*)indices)[place] : ((const int64_t*)indices)[place];
+    const int64_t index = bits == 32 ? ((const int32_t*)indices)[place] : ((const int64_t*)indices)[place];
     if (index < low || index > high) return 0;
     int32_t axis = rank;
     while (axis > 0 && ++at[axis - 1] == axes[2 * axis - 1]) at[--axis] = 0;

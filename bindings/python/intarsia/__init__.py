@@ -52,6 +52,7 @@ from .frames import (
 )
 from .functions import export_functions, export_generators
 from .pipeline import Pipeline, PipelineBuilder
+from .plain_c import emit_c
 from .plugins import Plugin, load_plugin, plugins
 from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
 
@@ -94,6 +95,7 @@ __all__ = [
     "check",
     "compile",
     "devices",
+    "emit_c",
     "explain",
     "explain_html",
     "export_costs",

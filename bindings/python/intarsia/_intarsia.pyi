@@ -117,6 +117,9 @@ class CompileOptions:
     objective: str
     stages: str
     cuts: list[str]
+    c_names: list[str]
+    emit: str
+    constants: str
     prefer: str
     plan: str
     save_plan: str

@@ -15,6 +15,7 @@ Paths: TypeAlias = Path | Sequence[Path]
 # Arguments that are passed on unchanged, to the field of the same name.
 _PLAIN = {
     "arch",
+    "constants",
     "cpu",
     "dry_run",
     "fallback",
@@ -88,7 +89,7 @@ def read_options(arguments: Mapping[str, Any]) -> _intarsia.CompileOptions:
             setattr(options, _LISTS[name], several(value))
         elif name in _PATHS:
             setattr(options, name, os.fspath(value))
-        elif name in ("pins", "memory"):
+        elif name in ("pins", "memory", "c_names"):
             setattr(options, name, print_pairs(value))
     options.shapes = print_shapes(arguments.get("shapes"))
     options.tune_at = print_tuned(arguments.get("tune_at"))

@@ -14,7 +14,9 @@ FLAGS = {
     "backends": "--backends",
     "bind": "--bind",
     "bisect": "--bisect",
+    "c_names": "--c-name",
     "cache": "--cache",
+    "constants": "--constants",
     "arch": "--arch",
     "cpu": "--cpu",
     "cuts": "--cut",
@@ -77,7 +79,9 @@ _PHRASES = [
 # Words that follow an option without a value.
 _NO_VALUE = "adds|and|both|contradicts|found|gives|has|in|is|level|lists|or|says"
 _QUOTED = re.compile(r"((?<!\w)'[^']*'(?!\w))")
-_ENTRY = re.compile(r"(?<![\w/-])(--bind|--memory|--pin|--shape|--tune-at) ((?:(?! --)[^=:])+)(?==|: )")
+_ENTRY = re.compile(
+    r"(?<![\w/-])(--bind|--c-name|--memory|--pin|--shape|--tune-at) ((?:(?! --)[^=:])+)(?==|: )"
+)
 _OPTION = re.compile(r"(?<![\w/-])(--[a-z][a-z-]*|-d)(?![\w-])( (?!(?:%s)\b))?" % _NO_VALUE)
 
 # Names of dtypes in messages and reports, with numpy's names or, where numpy has none, those of ml_dtypes.
