@@ -32,7 +32,7 @@ Place place_of(const std::string& path) {
 Result<std::string> prefix_of(const std::string& path) {
   const std::string name = place_of(path).name, identifier = to_identifier(name);
   if (name.empty() || name == "." || name == "..")
-    return fail("--emit c: -o {}: want a folder and a name, as in -o out/net", path);
+    return fail("--emit c: -o {}: want a folder and a name, as in out/net", path);
   if (is_keyword(identifier))
     return fail("--emit c: -o {}: '{}' is a keyword of C or C++; want another name", path, identifier);
   return identifier;

@@ -86,6 +86,16 @@ class KernelTable {
     return text;
   }
 
+  /// Writes what files of times say of all kernels.
+  std::string describe_origin(const fbs::ProgramT& program) const {
+    if (calls_.empty()) return "";
+    const CostKey& key = calls_[0]->key;
+    return fmt::format(
+        "#ifdef INTARSIA_PROFILE\nconst char* const intarsia_origin[] = {{\"{}\", \"{}\", \"{}\", \"{}\", "
+        "\"{}\"}};\n#endif\n\n",
+        program.cpu, program.arch, key.backend, key.version, key.code);
+  }
+
  private:
   void add(const KernelCall& call) {
     if (!numbers_.emplace(call.symbol, calls_.size()).second) return;
@@ -414,10 +424,14 @@ CSource write_c_source(const EmittedProgram& emitted, const CProgram& program, c
   text += fmt::format(
       R"(
 /* Runs a kernel on tensors at these addresses. */
-#define RUN(kernel, tensors, ...)                                                       \
-  do {{                                                                                  \
-    if (intarsia_call(&run, kernel, tensors, (const void* const[]){{__VA_ARGS__}}) != 0) \
-      return {}_KERNEL_FAILED;                                                          \
+#ifdef INTARSIA_PROFILE
+#define CALL(kernel, ...) intarsia_call_timed(kernel##_key, &run, kernel, __VA_ARGS__)
+#else
+#define CALL(kernel, ...) intarsia_call(&run, kernel, __VA_ARGS__)
+#endif
+#define RUN(kernel, tensors, ...)                                                                     \
+  do {{                                                                                                \
+    if (CALL(kernel, tensors, (const void* const[]){{__VA_ARGS__}}) != 0) return {}_KERNEL_FAILED; \
   }} while (0)
 
 int {}_check_arena(const void* arena, size_t bytes) {{
@@ -428,6 +442,7 @@ int {}_check_arena(const void* arena, size_t bytes) {{
 
 )",
       upper, program.prefix, upper, upper, upper, upper, upper, upper);
+  text += kernels.describe_origin(emitted.program);
   const std::string functions = write_functions(emitted, program, options, kernels);
   const std::string digest = content_digest(text + functions);
   if (options.constants == ConstantsAs::file) text += write_constants_check(emitted, program, digest);

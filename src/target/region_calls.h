@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "target/cost_table.h"
 
 namespace intarsia {
 
@@ -36,6 +37,7 @@ struct CallCheck {
 struct KernelCall {
   std::string
       symbol;         // function that takes an array of pointers: to the user context, tensors, sizes, output
+  CostKey key;        // of the kernel among measured times
   std::string label;  // description of the work: "conv1: conv relu"
   std::vector<CallTensor> tensors;  // inputs, then the output
   SymbolicShape sizes;              // open sizes that the code takes

@@ -22,6 +22,9 @@ OWN = {
     "compile": {
         "--output": "a parameter of intarsia_compile's request (program) and of Compiled.save",
         "--functions": "a call of its own, intarsia_export_generators and export_generators",
+        "--emit": "a call of its own in Python, emit_c",
+        "--constants": "a parameter of emit_c in Python",
+        "--c-name": "c_names, in Python a parameter of emit_c",
     },
     "run": {
         "--input": "the inputs of a run",
@@ -58,6 +61,7 @@ OWN = {
 C_NAMES = {
     "--shape": "shapes",
     "--pin": "pins",
+    "--c-name": "c_names",
     "--replace": "replacements",
     "--cut": "cuts",
     "--signature": "signatures",

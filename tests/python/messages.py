@@ -88,7 +88,13 @@ def test_errors_of_calls_name_arguments(tmp_path):
 
 def test_arguments_are_named_as_in_signatures():
     known = set(inspect.signature(intarsia.compile).parameters)
-    for function in (intarsia.check, intarsia.bench, intarsia.rewrite, intarsia.Program.bind):
+    for function in (
+        intarsia.check,
+        intarsia.bench,
+        intarsia.emit_c,
+        intarsia.rewrite,
+        intarsia.Program.bind,
+    ):
         known |= set(inspect.signature(function).parameters)
     assert set(FLAGS) - known == {"load_plugin"}
 

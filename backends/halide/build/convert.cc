@@ -73,9 +73,10 @@ Expr float_to_float(Type to, const Expr& x) {
   if (to.is_bfloat() && from.bits() == 32) return round_to_bf16(x);
   const double limit = to.bits() < from.bits() ? overflow_of(to) : std::numeric_limits<double>::infinity();
   const Expr rounded = cast(to, to.bits() == 16 && from.bits() == 64 ? round_to_odd(x) : x);
-  const Expr infinity = make_const(to, std::numeric_limits<double>::infinity());
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  const Expr infinity = make_const(to, infinite), least = make_const(to, -infinite);
   const Expr zero = make_const(from, 0);
-  return select(Halide::abs(x) < make_const(from, limit), rounded, x > zero, infinity, x < zero, -infinity,
+  return select(Halide::abs(x) < make_const(from, limit), rounded, x > zero, infinity, x < zero, least,
                 make_const(to, std::numeric_limits<double>::quiet_NaN()));
 }
 

@@ -193,6 +193,24 @@ static inline int intarsia_call(struct intarsia_run* run, int (*kernel)(void**),
   return status != 0 ? status : run->has_failed;
 }
 
+#ifdef INTARSIA_PROFILE
+/* Functions of a program that times kernels: a clock, and what gets the time of each call. `key` is the
+   digest of a kernel, the threads and the precision that it is for. */
+uint64_t intarsia_clock(void);
+void intarsia_called(const char* key, uint64_t clocks);
+/* Name of the processor that the kernels are for, its architecture, and the backend that made them, with the
+   versions of its library and of its code. */
+extern const char* const intarsia_origin[5];
+
+static inline int intarsia_call_timed(const char* key, struct intarsia_run* run, int (*kernel)(void**),
+                                      const int32_t* form, const void* const* addresses) {
+  const uint64_t begin = intarsia_clock();
+  const int status = intarsia_call(run, kernel, form, addresses);
+  intarsia_called(key, intarsia_clock() - begin);
+  return status;
+}
+#endif
+
 /* Returns whether all indices of a tensor are in a range. `axes` has the number of its dimensions, then
    extent and stride (in elements) of each; `bits` is 32 or 64. */
 static inline int intarsia_are_in_range(const void* indices, int bits, const int32_t* axes, int64_t low,

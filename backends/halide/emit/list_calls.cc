@@ -7,6 +7,7 @@
 
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/emit/glue_object.h"
+#include "backends/halide/emit/kernel_costs.h"
 
 namespace intarsia::halide {
 namespace {
@@ -26,7 +27,10 @@ SymbolicShape substitute(const SymbolicShape& shape, const std::map<std::string,
 
 KernelCall list_call(const Call& call, const EmittedKernel& kernel, const std::vector<Place>& places,
                      const CompileOptions& options) {
-  KernelCall to{.symbol = kernel.symbol, .label = label_of(call, options.keep_names), .times = call.times};
+  KernelCall to{.symbol = kernel.symbol,
+                .key = cost_key(call.kernel, options),
+                .label = label_of(call, options.keep_names),
+                .times = call.times};
   const std::map<std::string, Dim> sizes = sizes_in_region(call);
   for (size_t i = 0; i < places.size(); ++i) {
     const Argument& argument = i < call.kernel.inputs.size() ? call.kernel.inputs[i] : kernel.output;

@@ -67,6 +67,13 @@ _PHRASES = [
     ),
     ("(compile --save-plan)", "(compile(model, save_plan=...))"),
     ("give other devices with -d", "give other devices"),
+    ("one processor: leave -d out", "one processor: leave devices out"),
+    ("plain C (--emit c)", "plain C"),
+    ("f16 or auto, or --emit c", "f16 or auto, or emit_c()"),
+    ("add --emit c", "call emit_c()"),
+    ("or compile without --emit c", "or compile it to a program"),
+    ("--emit c: -o", "emit_c:"),
+    ("--emit", "emit"),
     ("with -d, as in -d cpu:0,cpu:1", 'in devices, as in devices=["cpu:0", "cpu:1"]'),
     ("one device a stage with -d,", "one device a stage in devices,"),
     (
