@@ -1,0 +1,25 @@
+// Regions on boards with a Cortex-M that QEMU emulates (tests/support/board).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "target/target.h"
+
+namespace intarsia::test {
+
+/// Checks whether this machine has what runs programs of boards: arm-none-eabi-gcc, newlib, QEMU and Clang.
+bool has_boards();
+
+struct BoardRun {
+  std::vector<Tensor> outputs;
+  std::string log;  // what the program and the emulator printed
+};
+
+/// Runs a compiled region of a graph, for "cortex-m4", "cortex-m7" or "cortex-m55", in the emulator: its
+/// objects and a program in C, of its plan, are linked with newlib. `plugin`: one of QEMU's.
+Result<BoardRun> run_on_board(const std::string& cpu, const Graph& graph, const CompiledRegion& region,
+                              const std::vector<Tensor>& inputs, const std::string& plugin = "");
+
+}  // namespace intarsia::test
