@@ -33,7 +33,7 @@ class Writer {
     }
   }
 
-  std::string write(const std::vector<Tensor>& inputs) {
+  std::string write(const std::vector<Tensor>& inputs, int times) {
     text_ = "#include \"tests/support/board/region.h\"\n";
     for (size_t i = 0; i < inputs.size(); ++i) add_file(fmt::format("input{}", i), bytes_of(inputs[i]));
     for (size_t i = 0; i < region_.constants.size(); ++i)
@@ -45,8 +45,9 @@ class Writer {
       add("int {}(void** arguments);\n", kernel->symbol()->str());
     add("int main(void) {{\n  struct HalideKernelRuntime runtime = {{run_loop, take, give_back, say, 0, "
         "0}};\n");
-    add("  void* context = &runtime;\n");
+    add("  void* context = &runtime;\n  for (int run = 0; run < {}; ++run) {{\n", times);
     for (const fbs::Call* call : *plan_.calls()) add_call(*call);
+    add("  }}\n");
     for (size_t i = 0; i < output_bytes_.size(); ++i)
       add("  write_file(\"{}\", output{}, {});\n", output_path(i), i, output_bytes_[i]);
     add("  return 0;\n}}\n");
@@ -121,15 +122,17 @@ bool has_boards() {
              "test -f \"$(arm-none-eabi-gcc -print-file-name=rdimon.specs)\"") == 0;
 }
 
-Result<BoardRun> run_on_board(const std::string& cpu, const Graph& graph, const CompiledRegion& region,
-                              const std::vector<Tensor>& inputs, const std::string& plugin) {
+namespace {
+
+/// Runs a region; `settings`: variables of run_on_board.sh.
+Result<BoardRun> run_with(const std::string& settings, const std::string& cpu, const Graph& graph,
+                          const CompiledRegion& region, const std::vector<Tensor>& inputs, int times) {
   const TestFolder folder;
   Writer writer(graph, region, folder);
-  write_bytes(folder / "main.c", writer.write(inputs));
-  std::string command = plugin.empty() ? "" : fmt::format("PLUGIN='{}' ", plugin);
-  command +=
-      fmt::format(INTARSIA_SOURCE "/tests/support/board/run_on_board.sh {} '{}' -I " INTARSIA_SOURCE " '{}'",
-                  cpu, folder.path().string(), folder / "main.c");
+  write_bytes(folder / "main.c", writer.write(inputs, times));
+  std::string command = fmt::format(
+      "{} " INTARSIA_SOURCE "/tests/support/board/run_on_board.sh {} '{}' -I " INTARSIA_SOURCE " '{}'",
+      settings, cpu, folder.path().string(), folder / "main.c");
   for (size_t i = 0; i < region.object_files.size(); ++i) {
     const std::string path = folder / fmt::format("{}.o", i);
     write_bytes(path, region.object_files[i]);
@@ -146,6 +149,32 @@ Result<BoardRun> run_on_board(const std::string& cpu, const Graph& graph, const 
     std::memcpy(run.outputs[i].data(), bytes.data(), bytes.size());
   }
   return run;
+}
+
+}  // namespace
+
+Result<BoardRun> run_on_board(const std::string& cpu, const Graph& graph, const CompiledRegion& region,
+                              const std::vector<Tensor>& inputs, int times) {
+  return run_with("", cpu, graph, region, inputs, times);
+}
+
+Result<int64_t> count_on_board(const std::string& cpu, const Graph& graph, const CompiledRegion& region,
+                               const std::vector<Tensor>& inputs) {
+  const TestFolder folder;
+  const std::string plugin = folder / "count.so";
+  const std::string build = fmt::format(INTARSIA_C_COMPILER " -shared -fPIC -O2 " INTARSIA_SOURCE
+                                                            "/tests/support/count_instructions.c -o {}",
+                                        plugin);
+  if (std::system(build.c_str()) != 0) return fail("the plug-in does not compile");
+  const auto count = [&](int times) -> Result<int64_t> {
+    const BoardRun run = TRY(run_with("PLUGIN=" + plugin, cpu, graph, region, inputs, times));
+    const std::string before = "instructions ";
+    const size_t at = run.log.find(before);
+    if (at == std::string::npos) return fail("{} prints no number: {}", plugin, run.log);
+    return std::stoll(run.log.substr(at + before.size()));
+  };
+  const int64_t three = TRY(count(3)), two = TRY(count(2));
+  return three - two;
 }
 
 }  // namespace intarsia::test

@@ -83,6 +83,7 @@ class ContractionBuilder {
     p.depth = depth_ * group;
     p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
+    p.stack_is_large = !b_.isa().is_in_order();
     for (int64_t taps : kernel_) p.taps *= taps;
     if (p.lanes_apart && !p.has_integers()) p.slices = choose_slices();
     p.name_vars();

@@ -62,6 +62,7 @@ class DepthwiseSchedule {
         .unroll(d_.acc.args()[1]);
     for (int i = 0; taps_ <= 49 && i < d_.taps.dimensions() && (i == 0 || taps_ <= 9); ++i)
       d_.acc.update().unroll(d_.taps[i]);
+    if (d_.stage.func.defined() && b_.isa().is_in_order()) d_.stage.func.store_in(Halide::MemoryType::Heap);
     if (d_.stage.func.defined())
       d_.stage.func.compute_at(d_.out, in_blocks_ ? block_ : d_.vars[0])
           .vectorize(d_.stage.vars[0], factor_, TailStrategy::ShiftInwards);

@@ -39,4 +39,15 @@ Expr add_dsp_products(const Expr& sum, const std::array<Expr, dsp_integers>& x,
   return instruction("smlad", {word_of({x[2], x[3]}), instruction("sxtb16", {rotated(word, 8)}), first});
 }
 
+Expr round_to_word(const Expr& x) {
+  return Halide::reinterpret<int32_t>(
+      Intrinsic::make(Halide::Float(32), "llvm.arm.vcvtr.f32", {x}, Intrinsic::PureExtern));
+}
+
+Expr add_saturating(const Expr& a, const Expr& b) { return instruction("qadd", {a, b}); }
+
+Expr saturate_word(const Expr& word, Halide::Type type) {
+  return instruction(type.is_uint() ? "usat" : "ssat", {word, type.bits()});
+}
+
 }  // namespace intarsia::halide

@@ -80,6 +80,7 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
         .unroll(channel);
   }
   p.stage.compute_at(level);
+  if (!p.stack_is_large) p.stage.store_in(Halide::MemoryType::Heap);
   if (p.multiplies_words) {
     const Var word("word"), part("part");
     p.stage.align_bounds(p.stage_vars[0], dsp_integers)

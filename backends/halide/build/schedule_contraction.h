@@ -45,6 +45,7 @@ struct ContractionParts {
   bool on_amx = false;            // sums are in tile registers (amx_products.h)
   int64_t output_lanes = 1;       // elements of the output that one vector of code computes at least
   bool calls_dot_tiles = false;   // functions sum a tile (dot_tiles.h)
+  bool stack_is_large = true;     // copies of the input may lie on the stack
   bool multiplies_words = false;  // neighbors of a dot product are in registers of words (dsp_products.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 

@@ -61,8 +61,9 @@ Result<std::string> compile_to_thumb(const std::string& module, const std::strin
   TRY(text.write(for_clang(module)));
   std::vector<std::string> command{clang};
   command.insert(command.end(), processor->options.begin(), processor->options.end());
-  command.insert(command.end(), {"-mfloat-abi=hard", "-O2", "-ffreestanding", "-fno-temp-file", "-x", "ir",
-                                 "-Wno-override-module", "-c", text.path(), "-o", object.path()});
+  command.insert(command.end(),
+                 {"-mfloat-abi=hard", "-O2", "-ffreestanding", "-fno-unroll-loops", "-fno-temp-file", "-x",
+                  "ir", "-Wno-override-module", "-c", text.path(), "-o", object.path()});
   const int status = TRY(run_program(command, log.path()));
   if (status == 0) return object.read_all();
   return fail("{} failed with status {} on code for {}: {}", clang, status, level,

@@ -155,7 +155,7 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
         const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);
         if (best.first < 0 || time < best.first) best = {time, tile};
       }
-      ranked.push_back(best);
+      if (most > 0) ranked.push_back(best);
     }
   }
   return sorted_by_time(std::move(ranked));

@@ -11,14 +11,13 @@
 
 #include "backends/halide/target.h"
 #include "tests/backends/halide/cases.h"
+#include "tests/backends/halide/quantized_cases.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/region_on_board.h"
 #include "tests/support/rounds.h"
 
 namespace intarsia::test {
 namespace {
-
-constexpr std::array boards = {"cortex-m4", "cortex-m7", "cortex-m55"};
 
 /// Returns why a microcontroller cannot run the graph; empty if it can.
 std::string refusal(const Graph& graph, const std::string& cpu) {
@@ -28,12 +27,28 @@ std::string refusal(const Graph& graph, const std::string& cpu) {
   return {};
 }
 
-class HalideOnBoards : public testing::TestWithParam<Case> {
+/// Returns the boards on which a case runs: one, by its name, and all with more rounds.
+std::vector<std::string> boards_of(std::string_view name) {
+  if (rounds() > 1) return {boards.begin(), boards.end()};
+  return {boards[std::hash<std::string_view>()(name) % boards.size()]};
+}
+
+/// Compiles the graph for a board, runs it there and returns its outputs.
+Result<std::vector<Tensor>> outputs_on(const std::string& cpu, const Graph& graph,
+                                       const std::vector<Tensor>& inputs) {
+  const CompiledRegion region = TRY(halide::compile_region(graph, test_emitter(), {1, cpu}, {}));
+  return TRY(run_on_board(cpu, graph, region, inputs)).outputs;
+}
+
+template <typename Case>
+class OnBoards : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (!has_boards()) GTEST_SKIP() << "no arm-none-eabi-gcc, newlib, qemu-system-arm or clang-19";
   }
 };
+
+class HalideOnBoards : public OnBoards<Case> {};
 
 TEST_P(HalideOnBoards, AgreeWithReference) {
   const Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + GetParam().text);
@@ -41,24 +56,38 @@ TEST_P(HalideOnBoards, AgreeWithReference) {
   const std::vector<Tensor> inputs = random_inputs(*graph);
   const auto want = run_reference(*graph, inputs);
   ASSERT_TRUE(want) << want.error().message;
-  const size_t chosen = std::hash<std::string_view>()(GetParam().name) % boards.size();
-  for (size_t b = 0; b < boards.size(); ++b) {
-    if (b != chosen && rounds() == 1) continue;
-    SCOPED_TRACE(boards[b]);
-    if (const std::string because = refusal(*graph, boards[b]); !because.empty()) GTEST_SKIP() << because;
-    const auto region = halide::compile_region(*graph, test_emitter(), {1, boards[b]}, {});
-    ASSERT_TRUE(region) << region.error().message;
-    const auto run = run_on_board(boards[b], *graph, *region, inputs);
-    ASSERT_TRUE(run) << run.error().message;
+  for (const std::string& board : boards_of(GetParam().name)) {
+    SCOPED_TRACE(board);
+    if (const std::string because = refusal(*graph, board); !because.empty()) GTEST_SKIP() << because;
+    const auto got = outputs_on(board, *graph, inputs);
+    ASSERT_TRUE(got) << got.error().message;
     for (size_t i = 0; i < want->size(); ++i)
-      EXPECT_EQ(compare(run->outputs[i].view(), (*want)[i].view()), "") << "output " << i;
+      EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "output " << i;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, HalideOnBoards, testing::ValuesIn(cases),
-                         [](const auto& info) { return std::string(info.param.name); });
-INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalideOnBoards, testing::ValuesIn(processor_cases),
-                         [](const auto& info) { return std::string(info.param.name); });
+class QuantizedOnBoards : public OnBoards<QuantizedCase> {};
+
+TEST_P(QuantizedOnBoards, AgreeWithReference) {
+  std::mt19937 random(7);
+  const auto graph = make_quantized(GetParam(), form_of(GetParam().name) == 0 ? "u8" : "i8", "i8", random);
+  ASSERT_TRUE(graph) << graph.error().message;
+  std::vector<Tensor> inputs = random_inputs(*graph);
+  for (Tensor& input : inputs) fill_integers(input, random);
+  const auto want = run_reference(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().message;
+  for (const std::string& board : boards_of(GetParam().name)) {
+    SCOPED_TRACE(board);
+    const auto got = outputs_on(board, *graph, inputs);
+    ASSERT_TRUE(got) << got.error().message;
+    for (size_t i = 0; i < want->size(); ++i) expect_near((*got)[i], (*want)[i]);
+  }
+}
+
+constexpr auto case_name = [](const auto& info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Cases, HalideOnBoards, testing::ValuesIn(cases), case_name);
+INSTANTIATE_TEST_SUITE_P(ProcessorCases, HalideOnBoards, testing::ValuesIn(processor_cases), case_name);
+INSTANTIATE_TEST_SUITE_P(Cases, QuantizedOnBoards, testing::ValuesIn(quantized_cases), case_name);
 
 }  // namespace
 }  // namespace intarsia::test
