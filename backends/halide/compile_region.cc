@@ -70,7 +70,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
     INTARSIA_CHECK(std::ranges::find(region_steps, step) != region_steps.end());
     if (options.print_step) options.print_step(step, text());
   };
-  const Isa isa = TRY(make_isa(options.cpu, device));
+  Isa isa = TRY(make_isa(options.cpu, device));
+  if (!options.allows_tiles) isa.avoid_tiles();
   TRY(check_glue(arch_of_level(isa.level)));
   TRY(emitter.start());
 

@@ -106,6 +106,7 @@ void define_options(nb::module_& module) {
       .def_rw("memory", &CompileOptions::memory)
       .def_rw("stages", &CompileOptions::stages)
       .def_rw("cuts", &CompileOptions::cuts)
+      .def_rw("c_names", &CompileOptions::c_names)
       .def_rw("plan", &CompileOptions::plan)
       .def_rw("save_plan", &CompileOptions::save_plan)
       .def_rw("signatures", &CompileOptions::signatures)
@@ -121,6 +122,8 @@ void define_options(nb::module_& module) {
   define_choice(options, "tune", "--tune", &CompileOptions::tune);
   define_choice(options, "objective", "--objective", &CompileOptions::objective);
   define_choice(options, "prefer", "--prefer", &CompileOptions::prefer);
+  define_choice(options, "emit", "--emit", &CompileOptions::emit);
+  define_choice(options, "constants", "--constants", &CompileOptions::constants);
 }
 
 /// Returns views of inputs, which must outlive them.

@@ -310,13 +310,18 @@ void compile_functions(const CompileOptions& options) {
   }
 }
 
+/// Returns a program here, or for plain C a folder here, with the model's name.
+std::string default_output(const CompileOptions& options) {
+  const std::filesystem::path name = std::filesystem::path(options.model).filename().stem();
+  return options.compile.emit == intarsia::Emit::c ? (name / name).string() : name.string() + ".so";
+}
+
 void compile(CompileOptions& options) {
   if (!options.functions.empty()) {
     compile_functions(options);
     return;
   }
-  if (options.program.empty())
-    options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
+  if (options.program.empty()) options.program = default_output(options);
   const GivenInputs given = read_given_inputs(options.inputs, options.model, options.compile);
   options.compile.inputs = given.views;
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
@@ -351,7 +356,8 @@ void add_compile_command(CLI::App& app) {
           ->type_name("MODEL");
   command
       ->add_option("-o,--output", options->program,
-                   "The program to write (default: the model's name with .so, here)")
+                   "The program to write, or with --emit c a folder and a name, as out/net (default: the model's name "
+                   "with .so, here)")
       ->type_name("PROGRAM.so");
   CLI::Option* functions =
       command
@@ -373,6 +379,19 @@ void add_compile_command(CLI::App& app) {
       ->add_flag("--strip-names", options->compile.strip_names,
                  "Leave the names of the model's nodes out of the program")
       ->group(help_group::code);
+  add_choice(*command, "--emit", options->compile.emit,
+             "so: a program; c: plain C, which needs the C library alone (docs/emit_c.md) (default: so)")
+      ->group(help_group::plain_c);
+  add_choice(*command, "--constants", options->compile.constants,
+             "Where plain C has the weights: in an object to link, in a file to map or load, or in a source file "
+             "(default: object)")
+      ->group(help_group::plain_c);
+  command
+      ->add_option("--c-name", options->compile.c_names,
+                   "Identifier of plain C for an input, output, size or function of the model")
+      ->type_name("NAME=IDENTIFIER")
+      ->allow_extra_args(false)
+      ->group(help_group::plain_c);
   command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program")
       ->group(help_group::insight);
   command
@@ -391,6 +410,7 @@ void add_compile_command(CLI::App& app) {
       "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
       "  intarsia compile net.onnx -d accel=sim:0,cpu --memory accel=64MB\n"
       "  intarsia compile net.onnx -d cpu:0,cpu:1 --objective throughput\n"
+      "  intarsia compile net.onnx --emit c --arch aarch64 -o out/net\n"
       "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
       "An unknown PASS gives the list of passes.");
   command->callback([options, model, functions] {

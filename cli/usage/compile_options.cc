@@ -1,10 +1,7 @@
 #include "cli/usage/compile_options.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "cli/system/files.h"
 #include "cli/usage/help.h"
@@ -17,19 +14,6 @@ const char* const names[] = {
     "--cpu",     "--kernels",   "--math",       "--tune",      "--tune-seconds", "--tune-at",   "--cache",
     "--plan",    "--signature", "--op-library", "--also",      "--memory",       "--objective", "--stages",
     "--cut",     "--prefer",    "--optimize",   "--precision", "--max-error"};
-
-/// Adds an option whose values are the words of a choice.
-template <typename Choice>
-CLI::Option* add_choice(CLI::App& command, const char* name, Choice& choice, const char* description) {
-  const std::vector<std::string> words(std::begin(intarsia::detail::Words<Choice>::list),
-                                       std::end(intarsia::detail::Words<Choice>::list));
-  const auto set = [&choice, name](const std::string& word) {
-    choice = intarsia::detail::choice_of<Choice>(word, name);
-  };
-  return command.add_option_function<std::string>(name, set, description)
-      ->check(CLI::IsMember(words))
-      ->type_name(fmt::format("{}", fmt::join(words, "|")));
-}
 
 /// Adds the options that most users want, which are in the first group.
 void add_common_options(CLI::App& command, intarsia::CompileOptions& options) {

@@ -25,6 +25,7 @@ inline constexpr const char* insight = "Looking inside";
 inline constexpr const char* pipelines = "Pipelines";
 inline constexpr const char* placement = "What runs where";
 inline constexpr const char* code = "Code and kernels";
+inline constexpr const char* plain_c = "Plain C";
 inline constexpr const char* model = "More about the model";
 inline constexpr const char* throughput = "Stages for throughput";
 }  // namespace help_group

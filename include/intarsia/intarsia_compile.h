@@ -132,6 +132,14 @@ typedef struct intarsia_compile_request {
    * devices are "cpu" or "sim", `cpu` is a processor of it (NULL, "native": what all of them have), and
    * `threads` 0 is 4. NULL or "": this machine's. */
   const char* arch;
+  /* What intarsia_compile writes. "so": a program; NULL: the same. "c": plain C (docs/emit_c.md), for which
+   * `program` is a folder and a name, as in "out/net"; it runs on the CPU in one thread unless `threads` says
+   * otherwise, with kernels of our compiler only. `inputs` are those of its test. */
+  const char* emit;
+  /* Where plain C has its constants: "object", "file", "array"; NULL: "object". */
+  const char* constants;
+  /* Identifiers of plain C for names of the model, each "NAME=IDENTIFIER". */
+  intarsia_strings c_names;
 } intarsia_compile_request;
 
 /* Compiles a model to a program, which is written whole or not at all. `report` (may be NULL) becomes the

@@ -27,11 +27,13 @@ enum class Optimize { speed, size };
 enum class Tune { fast, off, full };
 enum class Objective { latency, throughput };
 enum class Prefer { self_contained, fastest };
+enum class Emit { so, c };
+enum class Constants { object, file, array };
 
 /// Fields of intarsia_compile_request, which describes them. Errors name a field as the command line does.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
-      also, memory, cuts, tune_at;
+      also, memory, cuts, tune_at, c_names;
   Fallback fallback = Fallback::automatic;
   Math math = Math::fast;
   Precision precision = Precision::f32;
@@ -41,6 +43,8 @@ struct CompileOptions {
   Tune tune = Tune::fast;
   Objective objective = Objective::latency;
   Prefer prefer = Prefer::self_contained;
+  Emit emit = Emit::so;
+  Constants constants = Constants::object;
   std::string arch, cpu = "native", stop_after, cache, plan, save_plan, stages;
   int threads = 0;  // number of threads; 0: all cores
   double tune_seconds = 0;
@@ -115,6 +119,14 @@ template <>
 struct Words<Prefer> {
   static constexpr const char* list[] = {"self-contained", "fastest"};
 };
+template <>
+struct Words<Emit> {
+  static constexpr const char* list[] = {"so", "c"};
+};
+template <>
+struct Words<Constants> {
+  static constexpr const char* list[] = {"object", "file", "array"};
+};
 
 /// Returns the word of a choice. Throws Error (invalid_argument) for a number that no enumerator has.
 template <typename Choice>
@@ -163,6 +175,7 @@ class RequestHolder {
         memory_(options.memory),
         cuts_(options.cuts),
         tune_at_(options.tune_at),
+        c_names_(options.c_names),
         inputs_(detail::tensors(options.inputs)) {
     request_.struct_size = sizeof(request_);
     request_.model = model.c_str();
@@ -195,6 +208,9 @@ class RequestHolder {
     request_.tune_at = tune_at_.get();
     if (options.precision != Precision::f32) request_.precision = word_of(options.precision);
     request_.max_error = options.max_error;
+    if (options.emit != Emit::so) request_.emit = word_of(options.emit);
+    if (options.constants != Constants::object) request_.constants = word_of(options.constants);
+    request_.c_names = c_names_.get();
     request_.inputs = inputs_.data();
     request_.input_count = inputs_.size();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
@@ -223,7 +239,7 @@ class RequestHolder {
   }
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_, also_,
-      memory_, cuts_, tune_at_;
+      memory_, cuts_, tune_at_, c_names_;
   std::vector<intarsia_tensor> inputs_;
   intarsia_compile_request request_{};
 };

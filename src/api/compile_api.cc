@@ -38,13 +38,16 @@ Status check_outputs(const ReadRequest& read) {
   inputs.insert(inputs.end(), request.op_libraries.begin(), request.op_libraries.end());
   inputs.push_back(request.model_path);
   if (!request.plan_path.empty()) inputs.push_back(request.plan_path);
-  if (!request.dry_run) TRY(check_output(request.program_path, inputs));
+  if (request.plain_c)
+    TRY(check_emission_folder(request.program_path));
+  else if (!request.dry_run)
+    TRY(check_output(request.program_path, inputs));
   if (request.saved_plan_path.empty()) return {};
   std::error_code error;
   const auto resolve = [&](const std::string& path) {
     return std::filesystem::weakly_canonical(path, error);
   };
-  if (!request.dry_run && resolve(request.saved_plan_path) == resolve(request.program_path))
+  if (!request.dry_run && !request.plain_c && resolve(request.saved_plan_path) == resolve(request.program_path))
     return fail("--save-plan {}: it is the program; name another file", request.saved_plan_path);
   return with_context(check_output(request.saved_plan_path, inputs), "--save-plan");
 }

@@ -5,6 +5,7 @@
 #include "measure/measure_rounding.h"
 #include "measure/peak.h"
 #include "measure/probe.h"
+#include "measure/record_runs.h"
 #include "measure/time_device_kernels.h"
 #include "measure/time_kernels.h"
 #include "measure/time_link.h"
@@ -46,6 +47,9 @@ Result<CompileServices> make_services(const ReadRequest& read) {
   services.devices.count_queues = count_queues;
   services.measuring.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
     return time_programs(std::move(programs), run_backends(), options);
+  };
+  services.measuring.record_runs = [](const std::string& program, const CompileRequest& request) {
+    return record_runs(program, request, run_backends());
   };
   services.measuring.measure_rounding = [](const std::string& rounded, const std::string& exact,
                                            const CompileRequest& request) {

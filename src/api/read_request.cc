@@ -242,8 +242,51 @@ Status read_precision(const intarsia_compile_request& from, CompileRequest& to) 
   if (!(from.max_error >= 0)) return fail("--max-error {}: want a positive number", from.max_error);
   if (from.max_error > 0) to.max_error = from.max_error;
   to.inputs = TRY(read_inputs(from.inputs, from.input_count));
-  if (!to.inputs.empty() && to.precision == Precision::f32)
-    return fail("inputs are given, but a compile runs the model only with --precision bf16, f16 or auto");
+  if (!to.inputs.empty() && to.precision == Precision::f32 && !to.plain_c)
+    return fail(
+        "inputs are given, but a compile runs the model only with --precision bf16, f16 or auto, or --emit c");
+  return {};
+}
+
+/// Reads how plain C is to be.
+Status read_emission(const intarsia_compile_request& from, CompileRequest& to) {
+  const bool is_c = TRY(read_word(from.emit, "--emit", {"so", "c"})) == "c";
+  const std::vector<std::string> forms{"object", "file", "array"};
+  const std::string form = TRY(read_word(from.constants, "--constants", forms));
+  EmitCOptions options{static_cast<ConstantsAs>(std::ranges::find(forms, form) - forms.begin()), {}};
+  for (const std::string& text : TRY(read_strings(from.c_names, "--c-name"))) {
+    const auto [name, identifier] = TRY(split(text, "--c-name", "NAME=IDENTIFIER, as in image:0=image"));
+    if (!options.names.emplace(name, identifier).second)
+      return fail("--c-name {}: '{}' has two identifiers; give one", text, name);
+  }
+  TRY(check_given_names(options.names));
+  if (is_c) {
+    to.plain_c = std::move(options);
+    return {};
+  }
+  if (from.constants != nullptr || !options.names.empty())
+    return fail("{}: an ordinary program has none; add --emit c",
+                from.constants != nullptr ? "--constants " + form : "--c-name " + options.names.begin()->first);
+  return {};
+}
+
+/// Checks that plain C can be as the other options want it: kernels of our compiler on one processor.
+Status check_emission(const intarsia_compile_request& from, CompileRequest& to) {
+  if (!to.plain_c) return {};
+  if (to.devices.size() != 1 || device_kind(to.devices[0].substr(to.devices[0].rfind('=') + 1)) != "cpu")
+    return fail("-d {}: plain C (--emit c) runs on one processor: leave -d out", fmt::join(to.devices, ","));
+  if (to.objective == Objective::throughput)
+    return fail("--objective throughput: plain C (--emit c) has no stages: leave it out");
+  if (!to.cpus.empty()) return fail("--cpu {}: plain C (--emit c) is for one CPU; name one", from.cpu);
+  if (to.precision != Precision::f32)
+    return fail("--precision {}: plain C (--emit c) has products in f32: leave it out", from.precision);
+  if (!to.also.empty()) return fail("--also: plain C (--emit c) has one plan: leave it out");
+  const auto other = std::ranges::find_if(to.backends, [](const auto& name) { return name != "halide"; });
+  if (other != to.backends.end())
+    return fail("--backends {}: its code needs a runtime; plain C (--emit c) has kernels of halide", *other);
+  to.backends = {"halide"};
+  to.allow_fallback = false;
+  if (from.threads == 0) to.threads = 1;
   return {};
 }
 
@@ -264,6 +307,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.threads = from.threads > 0 ? from.threads : default_threads(to.devices);
   TRY(read_cpu(from, to));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
+  TRY(read_emission(from, to));
   TRY(read_precision(from, to));
   to.prefers_size = TRY(read_word(from.optimize, "--optimize", {"speed", "size"})) == "size";
   const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
@@ -279,7 +323,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (from.save_plan != nullptr) to.saved_plan_path = from.save_plan;
   to.strip_names = from.strip_names != 0;
   to.dry_run = from.dry_run != 0;
-  return {};
+  return check_emission(from, to);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "compile/compile_plan.h"
 #include "compile/compile_precision.h"
+#include "compile/compile_to_c.h"
 #include "compile/compile_variants.h"
 #include "compile/emit_functions.h"
 #include "compile/import_function.h"
@@ -35,8 +36,9 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Compile
   const auto compile_for_one = [&](const CompileRequest& one) {
     return one.precision == Precision::f32 ? compile(one) : compile_in_precision(one, services, compile);
   };
-  CompileResult result = request.cpus.empty() ? TRY(compile_for_one(request))
-                                              : TRY(compile_variants(request, services, compile_for_one));
+  CompileResult result = request.plain_c        ? TRY(compile_to_c(request, services, compile))
+                         : request.cpus.empty() ? TRY(compile_for_one(request))
+                                                : TRY(compile_variants(request, services, compile_for_one));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -230,6 +232,7 @@ Status emit_program(PassRunner& passes, CompileResult& result) {
   TRY(passes.run(emission_passes, emission));
   result.constants_bytes = emission.constants_bytes;
   result.size = emission.size;
+  result.plain_c = std::move(emission.plain_c);
   return {};
 }
 

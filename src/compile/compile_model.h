@@ -4,6 +4,7 @@
 
 #include "compile/functions.h"
 #include "compile/pass_runner.h"
+#include "emit_c/emit_c.h"
 #include "program/program_size.h"
 
 namespace intarsia {
@@ -25,6 +26,7 @@ struct CompileResult {
   bool stopped = false;                      // whether stop_after ended the compile
   std::optional<PrecisionReport> precision;  // nullopt if products of f32 had to be exact
   std::vector<CompiledVariant> variants;     // most demanding first; empty for one CPU
+  std::optional<CEmission> plain_c;          // nullopt unless plain C is asked for
 };
 
 /// Returns the names that print_after and stop_after take, in order. print_after also takes steps of

@@ -13,6 +13,7 @@
 #include "base/files/temporary_file.h"
 #include "base/progress.h"
 #include "base/tensor_view.h"
+#include "emit_c/c_program.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
 #include "plan/choose/choose_plan.h"
@@ -89,6 +90,8 @@ struct CompileRequest {
   std::string saved_plan_path;  // file for the plan that ships; empty for none
   bool keep_placement = false;  // ship the plan as placed, also when another is measured to be faster
   bool dry_run = false;         // do everything but write the program
+  std::optional<EmitCOptions> plain_c;  // write plain C: program_path is its folder and name
+  std::vector<RecordedRun> recorded;    // runs for its test
   std::vector<std::string> print_after;  // passes whose result goes to `print`
   std::string stop_after;                // pass after which the compile ends without a program
 };
@@ -156,6 +159,9 @@ struct Measuring {
   std::function<Result<RoundingError>(const std::string& rounded, const std::string& exact,
                                       const CompileRequest& request)>
       measure_rounding;
+  /// Runs each function of a program file on the inputs of the request (others are filled).
+  std::function<Result<std::vector<RecordedRun>>(const std::string& program, const CompileRequest& request)>
+      record_runs;
 };
 
 /// Facts about devices, by name.

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "base/cpu_level.h"
 #include "compile/emit_program.h"
 #include "compile/program_memory.h"
 #include "plan/choose/fit_memory.h"
@@ -10,10 +11,12 @@
 namespace intarsia {
 namespace {
 
-FunctionParts parts_of(const CompiledFunction& function) {
+/// Returns the parts of what ships; plain C has the plan alone.
+FunctionParts parts_of(const CompiledFunction& function, bool is_plain_c) {
   const ChosenPlan& chosen = function.chosen;
   FunctionParts parts{function.name,    *function.problem, chosen.plan,
                       function.regions, chosen.measured,   chosen.regions};
+  if (is_plain_c) return parts;
   for (size_t i = 0; i < function.alternatives.size(); ++i) {
     const AlternativePlan& other = chosen.alternatives[i];
     parts.alternatives.push_back(
@@ -55,16 +58,31 @@ Status measure_functions(const fbs::ProgramT& program, std::vector<CompiledFunct
   return check_memory(*functions[0].problem, measure_memory(program));
 }
 
+/// Finds what plain C takes, and writes it.
+Status emit_plain_c(const DescribedProgram& program, Emission& emission) {
+  const CompileRequest& request = emission.request;
+  const EmittedProgram emitted{program.description, program.constants, program.calls, program.objects};
+  const std::string& path = request.program_path;
+  emission.plain_c = TRY(plan_emission(emitted, path, *request.plain_c));
+  if (request.dry_run) return {};
+  return emit_c(emitted, *emission.plain_c, path, TRY(resolve_cpu(request.cpu)).arch, *request.plain_c,
+                request.recorded);
+}
+
 }  // namespace
 
 Status emit_functions(Emission& emission) {
   std::vector<FunctionParts> parts;
-  for (const CompiledFunction& function : emission.functions) parts.push_back(parts_of(function));
+  for (const CompiledFunction& function : emission.functions) 
+    parts.push_back(parts_of(function, emission.request.plain_c.has_value()));
   DescribedProgram program = TRY(describe_program(parts, emission.request));
   TRY(measure_functions(program.description, emission.functions));
   emission.constants_bytes = program.constants_bytes();
   if (!emission.request.stop_after.empty()) return {};
-  if (!emission.request.dry_run) emission.size = TRY(write_described(std::move(program), emission.request));
+  if (emission.request.plain_c)
+    TRY(emit_plain_c(program, emission));
+  else if (!emission.request.dry_run)
+    emission.size = TRY(write_described(std::move(program), emission.request));
   return write_plans(emission);
 }
 

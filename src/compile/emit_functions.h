@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compile/functions.h"
+#include "emit_c/emit_c.h"
 #include "program/program_size.h"
 
 namespace intarsia {
@@ -12,6 +13,7 @@ struct Emission {
   std::vector<CompiledFunction>& functions;  // gets sizes and memory use
   uint64_t constants_bytes = 0;              // size as stored in the program: equal constants count once
   std::optional<ProgramSize> size = {};      // nullopt if no program was written
+  std::optional<CEmission> plain_c = {};     // present if plain C is asked for
 
   const Graph& graph() const { return functions[0].problem->graph; }
 };

@@ -76,7 +76,10 @@ class ProgramEmitter {
     describe_regions(parts, first_node);
     BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
     add_constants(parts, built);
-    for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
+    for (const CompiledRegion& region : parts.regions.regions) {
+      blobs.push_back(region.blob);
+      calls.push_back(region.calls);
+    }
     objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
     describe_plugins(parts);
     built.function.measured_ns = static_cast<uint64_t>(parts.measured.value_or(0));
@@ -113,13 +116,14 @@ class ProgramEmitter {
   /// Returns the program, with its constants laid out.
   DescribedProgram finish() {
     ConstantLayout layout = lay_out_constants(program, constants);
-    return {std::move(program), std::move(layout), std::move(blobs), std::move(objects)};
+    return {std::move(program), std::move(layout), std::move(blobs), std::move(calls), std::move(objects)};
   }
 
   fbs::ProgramT program;
   std::vector<TensorView> constants;
-  std::vector<std::string> blobs;  // indexed by region
-  std::set<std::string> objects;   // contents of ELF files
+  std::vector<std::string> blobs;                         // indexed by region
+  std::vector<std::shared_ptr<const RegionCalls>> calls;  // likewise
+  std::set<std::string> objects;                          // contents of ELF files
 
  private:
   void add_constants(const FunctionParts& parts, const BuiltFunction& built) {

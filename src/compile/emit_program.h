@@ -14,7 +14,8 @@ struct DescribedProgram {
   fbs::ProgramT description;  // with all slots of the problem
   ConstantLayout constants;
   std::vector<std::string> blobs;  // indexed by region
-  std::set<std::string> objects;   // contents of ELF files
+  std::vector<std::shared_ptr<const RegionCalls>> calls;  // likewise; for plain C
+  std::set<std::string> objects;                          // contents of ELF files
 
   /// Returns the bytes of constants in the file, but for strings.
   uint64_t constants_bytes() const;

@@ -56,6 +56,29 @@ Result<std::vector<NamedValue>> fill_inputs(const fbs::FunctionT& function, std:
   return inputs;
 }
 
+Result<std::vector<NamedValue>> complete_inputs(const fbs::FunctionT& function,
+                                                std::span<const NamedValue> given) {
+  std::vector<NamedValue> inputs;
+  for (uint32_t id : function.inputs) {
+    const fbs::ValueT& value = *function.values[id];
+    const auto known = std::ranges::find(given, value.name, &NamedValue::name);
+    inputs.push_back({value.name, known != given.end() ? known->tensor : TRY(fill_input(value, inputs.size()))});
+  }
+  return inputs;
+}
+
+Status check_inputs(const fbs::ProgramT& program, std::span<const NamedValue> given) {
+  for (const NamedValue& one : given) {
+    const auto has_it = [&](const auto& function) {
+      return std::ranges::any_of(function->inputs,
+                                 [&](uint32_t id) { return function->values[id]->name == one.name; });
+    };
+    if (std::ranges::none_of(program.functions, has_it))
+      return fail("no input '{}': the model has none of this name", one.name);
+  }
+  return {};
+}
+
 Result<std::vector<NamedValue>> run_on_inputs(Session& session, const fbs::FunctionT& function,
                                               const std::vector<NamedValue>& inputs) {
   std::vector<NamedTensor> from, to;

@@ -16,6 +16,13 @@ Result<std::vector<NamedValue>> fill_inputs(const fbs::FunctionT& function, std:
 /// Fills an input of a function at the sizes that the program was measured with.
 Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed);
 
+/// Returns the inputs of a function: those that are given, and the others filled.
+Result<std::vector<NamedValue>> complete_inputs(const fbs::FunctionT& function,
+                                                std::span<const NamedValue> given);
+
+/// Checks that each of the inputs that are given is one of some function.
+Status check_inputs(const fbs::ProgramT& program, std::span<const NamedValue> given);
+
 /// Runs a function and returns deep copies of all outputs, so that the next run leaves them alone. Elements
 /// of a value that is not a tensor are values of their own.
 Result<std::vector<NamedValue>> run_on_inputs(Session& session, const fbs::FunctionT& function,

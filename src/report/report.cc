@@ -195,6 +195,21 @@ Json size_json(const std::optional<ProgramSize>& size) {
           {"text", print_size(*size)}};
 }
 
+Json plain_c_json(const std::optional<CEmission>& emission) {
+  if (!emission) return nullptr;
+  Json functions = Json::array();
+  for (const CFunction& function : emission->program.functions)
+    functions.push_back({{"name", function.name},
+                         {"c_function", function.prefix + "_run"},
+                         {"arena_bytes", function.arena_bytes}});
+  const CSizes& sizes = emission->sizes;
+  return {{"files", emission->files},
+          {"functions", functions},
+          {"ram_bytes", {{"arena", sizes.arena}}},
+          {"flash_bytes", {{"code", sizes.code}, {"data", sizes.data}, {"constants", sizes.constants}}},
+          {"largest_kernel", {{"name", sizes.largest_kernel}, {"bytes", sizes.largest_kernel_bytes}}}};
+}
+
 Json variants_json(const std::vector<ProgramVariant>& variants) {
   if (variants.empty()) return nullptr;
   Json list = Json::array();
@@ -395,6 +410,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json.update(function_json(result.functions[0], request, result.stopped));
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["size"] = size_json(result.size);
+  json["plain_c"] = plain_c_json(result.plain_c);
   json["products"] = precision_json(result.precision, request);
   json["variants"] = compiled_variants_json(result, request);
   json["compile_seconds"] = result.seconds;

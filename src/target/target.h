@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "graph/graph.h"
 #include "target/code_cache.h"
+#include "target/region_calls.h"
 #include "target/tuner.h"
 
 namespace intarsia {
@@ -42,6 +43,7 @@ struct CompileOptions {
       false;  // direct arithmetic only; if false, errors up to 1e-4 of the largest output are allowed
   DType rounds_to = DType::f32;        // type that products of f32 may round factors to: bf16, f16
   bool prefers_size = false;           // avoid all speedups that enlarge the program
+  bool allows_tiles = true;            // whether a runtime asks the system for tile registers (AMX)
   Tuner* tuner = nullptr;              // null: analytic choices
   std::string timed_on = "cpu";        // device whose times choose kernels
   CodegenReport* codegen = nullptr;    // filled in unless null
@@ -94,6 +96,8 @@ struct CompiledRegion {
   /// Notes on the kernels that a run reports to RunContext::trace, in that order; empty if unknown.
   std::vector<KernelNote> notes = {};
   std::vector<WeightGrowth> growths = {};  // growth by reason; empty if unknown or none
+  /// Calls of its kernels, for programs in plain C; null if only the run half can make them.
+  std::shared_ptr<const RegionCalls> calls = {};
 };
 
 /// Device that a region will run on.

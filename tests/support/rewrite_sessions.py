@@ -40,7 +40,7 @@ def stack(x, name, *sizes, **options):
 def save_simple(path, resource):
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None, 64], "x")
-        y = tf.identity(stack(x, "net", 256, 256, 256, 8, resource=resource), "y")
+        y = tf.identity(stack(x, "net", *[64] * 12, 8, resource=resource), "y")
         session.run(v1.global_variables_initializer())
         v1.saved_model.simple_save(session, path, {"x": x}, {"y": y})
     return Model({"serving_default": draws(x=(64,))})

@@ -1,12 +1,11 @@
 #include "backends/halide/emit/encode_open_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
 #include "backends/halide/abi/open_plan_generated.h"
-#include "backends/halide/emit/encode_plan.h"
+#include "backends/halide/emit/list_calls.h"
 #include "backends/halide/schedule/kernel_name.h"
 #include "base/flat_buffer.h"
 
@@ -150,11 +149,7 @@ class OpenPlanEncoder {
     }
     to.label = label_of(call, options.keep_names);
     to.is_copy = is_plain_copy(call);
-    to.needs_elements = std::ranges::any_of(call.kernel.body.nodes, [](const Node& node) {
-      constexpr std::array of_elements{CoreOp::arg_max, CoreOp::arg_min, CoreOp::grid_sample,
-                                       CoreOp::deform_sample};
-      return std::ranges::find(of_elements, op_of(node)) != of_elements.end();
-    });
+    to.needs_elements = needs_elements(call);
     for (const IndexCheck& check : call.checks) {
       open::IndexCheckT made;
       made.argument = static_cast<uint32_t>(check.input);

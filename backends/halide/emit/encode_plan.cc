@@ -1,12 +1,11 @@
 #include "backends/halide/emit/encode_plan.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "backends/halide/abi/region_plan_generated.h"
+#include "backends/halide/emit/list_calls.h"
 #include "backends/halide/schedule/kernel_name.h"
 #include "base/flat_buffer.h"
 
@@ -124,18 +123,6 @@ class Encoder {
 };
 
 }  // namespace
-
-bool is_plain_copy(const Call& call) {
-  const std::vector<Node>& nodes = call.kernel.body.nodes;
-  return nodes.size() == 1 && op_of(nodes[0]) == CoreOp::copy && call.kernel.inputs.size() == 1;
-}
-
-std::string label_of(const Call& call, bool keep_names) {
-  std::vector<std::string_view> ops;
-  for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
-  const std::string work = fmt::format("{}", fmt::join(ops, " "));
-  return keep_names ? fmt::format("{}: {}", call.source, work) : work;
-}
 
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,

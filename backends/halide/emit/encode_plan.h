@@ -9,12 +9,6 @@
 
 namespace intarsia::halide {
 
-/// Returns a call's label for traces, such as "conv1/BiasAdd: Conv Add Relu".
-/// Checks whether a call copies its one input as it is.
-bool is_plain_copy(const Call& call);
-
-std::string label_of(const Call& call, bool keep_names);
-
 /// Encodes the plan, and adds the workers' scratch to the workspace.
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,

@@ -63,6 +63,13 @@ std::string dot_tiles_object(DotProducts kind) {
 
 std::string routines_object(const std::string& level) { return object_named("routines_" + level); }
 
+std::vector<std::pair<std::string_view, std::string_view>> call_sources() {
+  std::vector<std::pair<std::string_view, std::string_view>> sources;
+  for (const char* source : {"kernel_calls.h", "halide_abi.h"})
+    sources.emplace_back(source, find_object(source)->bytes);
+  return sources;
+}
+
 Result<KernelTimer> kernel_timer(Arch arch) {
   if (is_of_microcontrollers(arch))
     return fail(ErrorKind::unsupported,

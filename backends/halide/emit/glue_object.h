@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/cpu_level.h"
 #include "target/kernel_timer.h"
@@ -21,6 +24,10 @@ std::string error_glue_object(Arch arch);
 std::string dot_tiles_object(DotProducts kind);
 /// Returns the functions of routines/ for a level of processors (CodeTarget::level).
 std::string routines_object(const std::string& level);
+
+/// Returns the names and texts of what programs in plain C include to call kernels. They live as long as this
+/// library.
+std::vector<std::pair<std::string_view, std::string_view>> call_sources();
 
 /// Returns the program that times kernels on machines of an architecture.
 Result<KernelTimer> kernel_timer(Arch arch);

@@ -8,6 +8,7 @@
 #include "backends/halide/emit/encode_open_plan.h"
 #include "backends/halide/emit/encode_plan.h"
 #include "backends/halide/emit/glue_object.h"
+#include "backends/halide/emit/list_calls.h"
 #include "base/cpu_level.h"
 
 namespace intarsia::halide {
@@ -33,6 +34,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
                            MemoryPlan memory, const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
   const bool is_open = is_bound_by_runs(graph);
+  region.calls = std::make_shared<const RegionCalls>(
+      list_calls(graph, requirements, calls, kernels, memory, options, emit));
   region.blob = is_open ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
                         : encode_plan(graph, calls, kernels, options, emit, memory);
   if (is_open) region.open_workspace = open_workspace(memory, kernels, options.threads);

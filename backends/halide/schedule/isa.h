@@ -47,6 +47,10 @@ struct Isa {
     return device == KernelDevice::cpu && is_of_microcontrollers(arch_of_level(level));
   }
   bool has_amx() const { return dot_products == DotProducts::amx; }
+  /// Leaves out the tile registers, which Linux gives only to processes that ask for them.
+  void avoid_tiles() {
+    if (has_amx()) dot_products = DotProducts::sapphire_rapids;
+  }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// Returns the bytes of input that a block of rows may touch so that they stay in the L2 cache while
   /// weights stream past them. Each block reads all weights once, so larger blocks are faster until they

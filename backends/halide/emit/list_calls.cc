@@ -1,0 +1,102 @@
+#include "backends/halide/emit/list_calls.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "backends/halide/abi/kernel_symbol.h"
+#include "backends/halide/emit/glue_object.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Returns the sizes that stand for those of a kernel in one of its calls.
+std::map<std::string, Dim> sizes_in_region(const Call& call) {
+  std::map<std::string, Dim> sizes;
+  for (size_t i = 0; i < call.symbols.size(); ++i) sizes[symbol_name(i)] = Dim::named(call.symbols[i]);
+  return sizes;
+}
+
+SymbolicShape substitute(const SymbolicShape& shape, const std::map<std::string, Dim>& sizes) {
+  SymbolicShape made;
+  for (const Dim& size : shape) made.push_back(size.substitute(sizes));
+  return made;
+}
+
+KernelCall list_call(const Call& call, const EmittedKernel& kernel, const std::vector<Place>& places,
+                     const CompileOptions& options) {
+  KernelCall to{.symbol = kernel.symbol, .label = label_of(call, options.keep_names), .times = call.times};
+  const std::map<std::string, Dim> sizes = sizes_in_region(call);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Argument& argument = i < call.kernel.inputs.size() ? call.kernel.inputs[i] : kernel.output;
+    to.tensors.push_back({static_cast<CallTensor::Where>(places[i].where), places[i].index, places[i].offset,
+                          call.walk(i).step * static_cast<int64_t>(dtype_bytes(argument.dtype, 1)),
+                          argument.dtype, substitute(argument.shape, sizes),
+                          substitute(argument.strides, sizes)});
+  }
+  for (const std::string& symbol : call.symbols) to.sizes.push_back(Dim::named(symbol));
+  for (const IndexCheck& check : call.checks) {
+    CallCheck made{check.input, {}};
+    for (const auto& [low, high] : check.limits) made.ranges.emplace_back(low, high);
+    to.checks.push_back(std::move(made));
+  }
+  to.is_copy = is_plain_copy(call);
+  to.needs_elements = needs_elements(call);
+  return to;
+}
+
+uint64_t bytes_of(const Graph& graph, ValueId value) {
+  const ValueType& type = graph.value(value).type;
+  return dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape())));
+}
+
+CallItems list_items(const Graph& graph, const std::vector<bool>& input_moves) {
+  CallItems items{input_moves, {}, {}};
+  for (ValueId input : graph.inputs) items.input_bytes.push_back(bytes_of(graph, input));
+  for (ValueId output : graph.outputs) items.output_bytes.push_back(bytes_of(graph, output));
+  return items;
+}
+
+}  // namespace
+
+bool is_plain_copy(const Call& call) {
+  const std::vector<Node>& nodes = call.kernel.body.nodes;
+  return nodes.size() == 1 && op_of(nodes[0]) == CoreOp::copy && call.kernel.inputs.size() == 1;
+}
+
+bool needs_elements(const Call& call) {
+  constexpr std::array of_elements{CoreOp::arg_max, CoreOp::arg_min, CoreOp::grid_sample,
+                                   CoreOp::deform_sample};
+  return std::ranges::any_of(call.kernel.body.nodes, [&](const Node& node) {
+    return std::ranges::find(of_elements, op_of(node)) != of_elements.end();
+  });
+}
+
+std::string label_of(const Call& call, bool keep_names) {
+  std::vector<std::string_view> ops;
+  for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
+  const std::string work = fmt::format("{}", fmt::join(ops, " "));
+  return keep_names ? fmt::format("{}: {}", call.source, work) : work;
+}
+
+RegionCalls list_calls(const Graph& graph, const std::vector<SizeRequirement>& requirements,
+                       const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
+                       const MemoryPlan& memory, const CompileOptions& options, const EmitOptions& emit) {
+  RegionCalls region;
+  for (size_t c = 0; c < calls.size(); ++c)
+    region.calls.push_back(list_call(calls[c], kernels[c], memory.places[c], options));
+  for (const auto& [bytes, first, last] : memory.buffers) region.workspace.push_back({bytes, first, last});
+  for (const EmittedKernel& kernel : kernels)
+    region.scratch_bytes = std::max<uint64_t>(region.scratch_bytes, (kernel.scratch_bytes + 63) / 64 * 64);
+  region.is_placed = !is_bound_by_runs(graph);
+  region.scratch_offset = (memory.workspace_bytes + 63) / 64 * 64;
+  if (!region.is_placed) region.scratch_bytes += open_scratch_bytes;
+  for (const auto& [nonnegative, why] : requirements) region.requirements.emplace_back(nonnegative, why);
+  if (emit.input_moves != nullptr) region.items = list_items(graph, *emit.input_moves);
+  region.sources = call_sources();
+  if (has_counted_outputs(graph)) region.why_not = "which counts the elements of a result";
+  return region;
+}
+
+}  // namespace intarsia::halide

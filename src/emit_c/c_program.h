@@ -1,0 +1,95 @@
+// Program as plain C sees it: functions with named arguments, memory at known places, and calls of kernels.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/architecture.h"
+#include "base/tensor_view.h"
+#include "emit_c/c_names.h"
+#include "program/write_program.h"
+#include "target/region_calls.h"
+
+namespace intarsia {
+
+/// Where the constants of a program in plain C are.
+enum class ConstantsAs : uint8_t {
+  object,  // in an object to link
+  file,    // in a file that the caller maps or loads
+  array    // in a source file
+};
+
+struct EmitCOptions {
+  ConstantsAs constants = ConstantsAs::object;
+  GivenNames names;
+};
+
+/// Values of the inputs and outputs of one run of a function.
+struct RecordedRun {
+  std::string function;
+  std::vector<NamedValue> inputs, outputs;
+};
+
+/// Program to write as plain C. All of it outlives the writing.
+struct EmittedProgram {
+  const fbs::ProgramT& program;
+  const ConstantLayout& constants;
+  const std::vector<std::shared_ptr<const RegionCalls>>& regions;  // null for those that cannot be emitted
+  const std::set<std::string>& objects;                            // contents of ELF files
+
+  bool has_threads() const { return program.threads > 1; }
+};
+
+/// Open size of a function.
+struct CSymbol {
+  std::string name, identifier;
+  int64_t min = 0, max = 0;
+};
+
+/// Input or output of a function.
+struct CArgument {
+  uint32_t value = 0;  // number in the function
+  std::string name, identifier;
+  DType dtype = DType::undefined;
+  SymbolicShape sizes;
+  uint64_t most_bytes = 0;  // with open sizes at the ends of their ranges
+
+  uint64_t element_bytes() const { return dtype_bytes(dtype, 1); }
+};
+
+/// Places of a region's memory in the arena of its function.
+struct CWorkspace {
+  uint64_t begin = 0;             // start of a workspace of one part
+  std::vector<uint64_t> parts;    // starts of its parts, if there are several
+  uint64_t scratch = 0;           // start of the memory that kernels allocate
+};
+
+struct CFunction {
+  const fbs::FunctionT* function = nullptr;  // of the emitted program
+  std::string name;
+  std::string prefix;  // of its names in C: "net", or "net_encode"
+  std::vector<CArgument> inputs, outputs;
+  std::vector<CSymbol> symbols;
+  std::map<uint32_t, uint64_t> places;  // offsets in the arena, by value
+  std::vector<CWorkspace> workspaces;   // by step
+  uint64_t arena_bytes = 0;
+  std::vector<std::pair<Dim, uint64_t>> limits;  // bytes of what has open sizes, and its room in the arena
+};
+
+struct CProgram {
+  std::string prefix;  // "net"
+  std::vector<CFunction> functions;
+};
+
+/// Makes the program of C. `prefix` is an identifier. Errors name what plain C cannot do or be called.
+Result<CProgram> make_c_program(const EmittedProgram& emitted, const std::string& prefix,
+                                const EmitCOptions& options);
+
+/// Returns the sizes of a value of a function; unknown ones for sizes that depend on data.
+SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);
+
+}  // namespace intarsia
