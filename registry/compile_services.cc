@@ -72,11 +72,14 @@ bool is_wanted(const Entry& entry, const CompileRequest& request) {
   return (entry.kind == Kind::of_onnx) == is_onnx;
 }
 
-/// Opens the target of a backend. Frameworks are used where they were tried: on x86-64 and AArch64.
+/// Checks for an architecture on which frameworks were tried.
+bool has_frameworks(Arch arch) { return arch == Arch::x86_64 || arch == Arch::aarch64; }
+
+/// Opens the target of a backend.
 TargetResult open_target(const Entry& entry, const CompileRequest& request) {
   if (!is_wanted(entry, request)) return fail("excluded by --backends, --fallback or the kind of the model");
   const Arch arch = TRY(resolve_cpu(request.cpu)).arch;
-  if (entry.kind != Kind::native && (arch == Arch::armv7 || arch == Arch::riscv64))
+  if (entry.kind != Kind::native && !has_frameworks(arch))
     return fail("programs for {} use no framework: leave the operator out, or write a kernel of your own",
                 arch_name(arch));
   return entry.open(request);

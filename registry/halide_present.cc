@@ -2,11 +2,14 @@
 #include "backends/halide/emit/glue_object.h"
 #include "backends/halide/functions/function_compiler.h"
 #include "backends/halide/target.h"
+#include "base/cpu_level.h"
 #include "registry/open_targets.h"
 
 namespace intarsia {
 
-TargetResult open_halide_target(const CompileRequest&) { return halide::make_target(); }
+TargetResult open_halide_target(const CompileRequest& request) {
+  return halide::make_target(TRY(resolve_cpu(request.cpu)).arch);
+}
 
 Result<FunctionCompiler> open_function_compiler() { return halide::make_function_compiler(); }
 

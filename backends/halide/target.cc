@@ -56,11 +56,12 @@ KernelDevice kernel_device(const TargetDevice& device) {
 
 class HalideTarget : public Target {
  public:
-  HalideTarget()
+  explicit HalideTarget(Arch arch)
       : Target({.name = "halide",
                 .device_kinds = {"cpu", "sim", "opencl", "cuda"},
                 .code_generation = std::string(halide::code_generation),
-                .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
+                .step_names = {halide::step_names().begin(), halide::step_names().end()}}),
+        arch_(arch) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
 
   /// Supports the nodes that canonicalization can rewrite: the same code decides and rewrites.
@@ -110,19 +111,34 @@ class HalideTarget : public Target {
   }
 
  private:
-  static Support supports_types(const Graph& canonical, const TargetDevice& device) {
+  Support supports_types(const Graph& canonical, const TargetDevice& device) const {
+    if (kernel_device(device) == KernelDevice::cpu) return supports_on_processor(canonical);
     const auto called = std::ranges::find_if(canonical.nodes, [](const Node& node) {
       return form_of(node) == Form::routine || form_of(node) == Form::scatter;
     });
-    if (kernel_device(device) != KernelDevice::cpu && called != canonical.nodes.end())
+    if (called != canonical.nodes.end())
       return Support::refused(fmt::format("{}, which only processors run", called->op));
     const bool lacks_f64 = !device.features.has_f64 && computes_in_f64(canonical);
     return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
                      : Support::supported();
   }
 
+  /// Supports what processors compute. Microcontrollers have no f64, and routines are C++ that is compiled
+  /// for other processors alone.
+  Support supports_on_processor(const Graph& canonical) const {
+    if (!is_of_microcontrollers(arch_)) return Support::supported();
+    for (const Node& node : canonical.nodes)
+      if (form_of(node) == Form::routine)
+        return Support::refused(fmt::format("{}, which has no code for {}", node.op, arch_name(arch_)));
+    const auto is_f64 = [](const Value& value) { return value.type.dtype == DType::f64; };
+    if (std::ranges::any_of(canonical.values, is_f64))
+      return Support::refused(
+          fmt::format("f64, which processors of {} do not have: convert the model to f32", arch_name(arch_)));
+    return Support::supported();
+  }
+
   /// Supports nodes that have code for open sizes, or compute one item after the other.
-  static Support supports_open_sizes(const Graph& node, const TargetDevice& device) {
+  Support supports_open_sizes(const Graph& node, const TargetDevice& device) const {
     const Support by_sizes = supports_code_for_sizes(node, device);
     if (by_sizes.yes || has_data_sizes(node)) return by_sizes;
     const Result<ItemRegion> items = split_items(node);
@@ -135,22 +151,23 @@ class HalideTarget : public Target {
 
   /// Supports nodes that have code for open sizes. Memory on a device is the caller's, who knows no sizes
   /// that depend on data.
-  static Support supports_code_for_sizes(const Graph& node, const TargetDevice& device) {
+  Support supports_code_for_sizes(const Graph& node, const TargetDevice& device) const {
     const Result<Graph> open = canonicalize(node);
     if (!open && has_data_sizes(node)) return Support::refused(open.error().message);
     if (!open) return Support::refused(fmt::format("open sizes: {}", open.error().message));
-    if (kernel_device(device) == KernelDevice::cpu) return Support::supported();
+    if (kernel_device(device) == KernelDevice::cpu) return supports_on_processor(*open);
     if (const std::string size = find_data_size(node); !size.empty())
       return Support::refused(fmt::format("the size '{}' depends on data, and '{}' takes memory before a run",
                                           size, device.name));
     return supports_types(*open, device);
   }
 
+  Arch arch_;
   mutable Emitter emitter_;  // shares its code among all regions of a compile
 };
 
 }  // namespace
 
-std::unique_ptr<Target> make_target() { return std::make_unique<HalideTarget>(); }
+std::unique_ptr<Target> make_target(Arch arch) { return std::make_unique<HalideTarget>(arch); }
 
 }  // namespace intarsia::halide

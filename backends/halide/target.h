@@ -3,10 +3,12 @@
 
 #include <memory>
 
+#include "base/architecture.h"
 #include "target/target.h"
 
 namespace intarsia::halide {
 
-std::unique_ptr<Target> make_target();
+/// Makes the target; on processors, its code is for an architecture.
+std::unique_ptr<Target> make_target(Arch arch = Arch::x86_64);
 
 }  // namespace intarsia::halide

@@ -82,9 +82,11 @@ void add_placement_options(CLI::App& command, intarsia::CompileOptions& options)
 
 void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
-      .add_option("--arch", options.arch,
-                  "Architecture of the machine that runs the program: x86-64, aarch64, armv7 or riscv64; "
-                  "nothing is measured for other machines than this one (default: this machine's)")
+      .add_option(
+          "--arch", options.arch,
+          "Architecture of the machine that runs the program: x86-64, aarch64, armv7, riscv64, or, for "
+          "C on microcontrollers, armv7e-m or armv8.1-m.main; "
+          "nothing is measured for other machines than this one (default: this machine's)")
       ->type_name("ARCH")
       ->group(help_group::code);
   command

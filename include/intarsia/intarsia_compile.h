@@ -127,9 +127,10 @@ typedef struct intarsia_compile_request {
   /* input_count inputs that this difference is measured with; all others are filled. */
   const intarsia_tensor* inputs;
   size_t input_count;
-  /* Architecture to compile for: "x86-64", "aarch64", "armv7", "riscv64". For another than this machine's,
-   * nothing is measured, devices are "cpu" or "sim", `cpu` is a processor of it (NULL, "native": what all of
-   * them have), and `threads` 0 is 4. NULL or "": this machine's. */
+  /* Architecture to compile for: "x86-64", "aarch64", "armv7", "riscv64"; for microcontrollers, which run no
+   * programs (.so), "armv7e-m", "armv8.1-m.main". For another than this machine's, nothing is measured,
+   * devices are "cpu" or "sim", `cpu` is a processor of it (NULL, "native": what all of them have), and
+   * `threads` 0 is 4. NULL or "": this machine's. */
   const char* arch;
   /* What intarsia_compile writes. "so": a program; NULL: the same. "c": plain C (docs/emit_c.md), for which
    * `program` is a folder and a name, as in "out/net"; it runs on the CPU in one thread unless `threads` says

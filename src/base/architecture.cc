@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-constexpr const char* arch_names[] = {"x86_64", "aarch64", "armv7", "riscv64"};
+constexpr const char* arch_names[] = {"x86_64", "aarch64", "armv7", "riscv64", "armv7e-m", "armv8.1-m.main"};
 
 }  // namespace
 
@@ -15,7 +15,8 @@ const char* arch_name(Arch arch) { return arch_names[static_cast<size_t>(arch)];
 Result<Arch> read_arch(const std::string& name) {
   if (name == "x86-64") return Arch::x86_64;
   const auto* const found = std::ranges::find(arch_names, name);
-  if (found == std::end(arch_names)) return fail("--arch {}: want x86-64, aarch64, armv7 or riscv64", name);
+  if (found == std::end(arch_names))
+    return fail("--arch {}: want x86-64, aarch64, armv7, riscv64, armv7e-m or armv8.1-m.main", name);
   return static_cast<Arch>(found - std::begin(arch_names));
 }
 

@@ -22,24 +22,32 @@ struct Level {
   int vector_bytes, registers;
   const char* feature;  // feature that a machine needs; empty: all of the architecture have it
   DotProducts dot_products = DotProducts::none;
+  int64_t l2_bytes = typical_l2_bytes;  // of processors that are not known
 };
+
+/// Memory that blocks of rows should take on microcontrollers, which have little.
+constexpr int64_t little_memory = 16 * 1024;
 
 /// Levels, those of one architecture side by side, the least demanding first. For RISC-V, Halide 21 generates
 /// invalid or wrong code for vectors that are not dense, so that kernels have single elements, of which LLVM
-/// makes vectors.
-constexpr Level levels[] = {{"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
-                            {"x86-64-v3", Arch::x86_64, 32, 16, "x86-64-v3"},
-                            {"x86-64-v4", Arch::x86_64, 64, 32, "x86-64-v4"},
-                            {"armv8-a", Arch::aarch64, 16, 32, ""},
-                            {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod", DotProducts::neon},
-                            {"armv7-a+neon", Arch::armv7, 16, 16, "neon"},
-                            {"rv64gcv", Arch::riscv64, 1, 32, "v"}};
+/// makes vectors. Those of the M profile without Helium have registers of single numbers.
+constexpr Level levels[] = {
+    {"x86-64-v2", Arch::x86_64, 16, 16, "x86-64-v2"},
+    {"x86-64-v3", Arch::x86_64, 32, 16, "x86-64-v3"},
+    {"x86-64-v4", Arch::x86_64, 64, 32, "x86-64-v4"},
+    {"armv8-a", Arch::aarch64, 16, 32, ""},
+    {"armv8.2-a+dotprod", Arch::aarch64, 16, 32, "dotprod", DotProducts::neon},
+    {"armv7-a+neon", Arch::armv7, 16, 16, "neon"},
+    {"rv64gcv", Arch::riscv64, 1, 32, "v"},
+    {"armv7e-m+fp", Arch::armv7e_m, 4, 32, "", DotProducts::none, little_memory},
+    {"armv7e-m+fpv5", Arch::armv7e_m, 4, 32, "", DotProducts::none, little_memory},
+    {"armv8.1-m.main+mve.fp", Arch::armv8_1_m, 16, 8, "", DotProducts::none, little_memory}};
 
 struct Processor {
   const char* name;
   const char* level;
   DotProducts dot_products = DotProducts::none;
-  int64_t l2_bytes = typical_l2_bytes;  // part of one core, of a cache that cores share
+  int64_t l2_bytes = 0;  // part of one core, of a cache that cores share; 0: its level's
 };
 
 constexpr Processor processors[] = {{"alderlake", "x86-64-v3", DotProducts::avx_vnni},
@@ -52,17 +60,19 @@ constexpr Processor processors[] = {{"alderlake", "x86-64-v3", DotProducts::avx_
                                     {"cortex-a76", "armv8.2-a+dotprod", DotProducts::none, 512 * 1024},
                                     {"neoverse-n1", "armv8.2-a+dotprod"},
                                     {"cortex-a7", "armv7-a+neon", DotProducts::none, 128 * 1024},
-                                    {"cortex-a9", "armv7-a+neon", DotProducts::none, 256 * 1024}};
+                                    {"cortex-a9", "armv7-a+neon", DotProducts::none, 256 * 1024},
+                                    {"cortex-m4", "armv7e-m+fp"},
+                                    {"cortex-m7", "armv7e-m+fpv5"},
+                                    {"cortex-m55", "armv8.1-m.main+mve.fp"}};
 
 const Level* find_level(const std::string& name) {
   const Level* found = std::ranges::find(levels, name, &Level::name);
   return found == std::end(levels) ? nullptr : found;
 }
 
-CodeTarget make_target(const Level& level, DotProducts kind = DotProducts::none,
-                       int64_t l2_bytes = typical_l2_bytes) {
-  return {level.name, std::max(kind, level.dot_products), level.arch, level.vector_bytes, level.registers,
-          l2_bytes};
+CodeTarget make_target(const Level& level, DotProducts kind = DotProducts::none, int64_t l2_bytes = 0) {
+  return {level.name,      std::max(kind, level.dot_products),       level.arch, level.vector_bytes,
+          level.registers, l2_bytes == 0 ? level.l2_bytes : l2_bytes};
 }
 
 /// Lists the names of an architecture's processors, or of all.

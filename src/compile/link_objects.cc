@@ -2,9 +2,6 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,9 +14,8 @@
 #include <vector>
 
 #include "base/architecture.h"
+#include "base/code/run_program.h"
 #include "base/files/temporary_folder.h"
-
-extern char** environ;
 
 namespace intarsia {
 namespace {
@@ -96,29 +92,6 @@ std::string find_error_line(const std::string& log) {
   return first.empty() ? "nothing" : first;
 }
 
-/// Runs a program found on PATH, without a shell; its messages go to `log`. Returns its exit status, or 127
-/// if it could not be started.
-Result<int> run_program(const std::vector<std::string>& arguments, const fs::path& log) {
-  std::vector<char*> pointers;
-  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t process = 0;
-  const int error = posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT) return 127;
-  if (error != 0) return fail(ErrorKind::io, "cannot start {}: {}", arguments[0], std::strerror(error));
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return fail(ErrorKind::io, "lost {}: {}", arguments[0], std::strerror(errno));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 /// Returns the path of the C library's mathematics in this process.
 Result<std::string> mathematics_library() {
   double (*const function)(double) = std::cos;
@@ -135,6 +108,11 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
   const Result<Arch> known = read_arch(arch);
   if (!known)
     return fail(ErrorKind::unsupported, "cannot link for '{}'; want x86_64, aarch64, armv7 or riscv64", arch);
+  if (is_of_microcontrollers(*known))
+    return fail(ErrorKind::unsupported,
+                "programs (.so) are loaded by a system, and processors of {} have none: compile to C with "
+                "--emit c, and link that with your application",
+                arch);
   const Format& format = *std::ranges::find(formats, *known, &Format::arch);
   for (const std::string& object : objects) TRY(check_machine(object, format));
   const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-link"));
@@ -171,7 +149,7 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
     arguments.insert(arguments.end(), {"--strip-all", "--format=binary", folder / "empty"});
   }
   const int status = TRY(run_program(arguments, folder / "log"));
-  if (status == 127)
+  if (status == not_on_path)
     return fail(ErrorKind::not_found,
                 "ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
   if (status != 0) {

@@ -156,8 +156,9 @@ class AttentionBuilder {
     const int panel = as_int(panel_);
     const Expr score = scores_(with_batch<Expr>({j_ % panel, j_ / panel, x_})),
                largest = largest_(with_batch<Expr>({0, x_}));
-    const Expr shifted = build_elementwise(node(nodes_.shifted), {score, largest}, Halide::Float(32));
-    const Expr exponent = build_elementwise(node(nodes_.exponents), {shifted}, Halide::Float(32));
+    const Expr shifted =
+        build_elementwise(b_.isa(), node(nodes_.shifted), {score, largest}, Halide::Float(32));
+    const Expr exponent = build_elementwise(b_.isa(), node(nodes_.exponents), {shifted}, Halide::Float(32));
     const Expr weight = Halide::select(j_ < b_.size(keys_), Halide::likely(exponent), 0.0f);
     exponents_(with_batch<Var>({j_, x_})) = schedule_.on_amx ? round_pairs_to_bf16(weight) : weight;
     RDom r(0, b_.size(panels_ * (panel_ / lanes_)), "r");

@@ -5,6 +5,7 @@
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/convert.h"
+#include "backends/halide/build/dsp_products.h"
 #include "backends/halide/build/schedule_contraction.h"
 #include "backends/halide/schedule/amx_schedule.h"
 #include "backends/halide/schedule/contraction_tile.h"
@@ -33,7 +34,9 @@ class ContractionBuilder {
     for (int i = 0; i < domain.dimensions(); ++i) r.emplace_back(domain[i]);
     if (parts_.has_integers()) choose_dequantization(index, r);
     acc(index) = parts_.on_amx ? Halide::undef(type) : zero;
-    if (parts_.slices.slices == 1)
+    if (parts_.multiplies_words)
+      acc(index) = products_of_words(acc(index), r);
+    else if (parts_.slices.slices == 1)
       acc(index) += product(r);
     else
       sum_slices(acc, index, zero, r);
@@ -49,6 +52,7 @@ class ContractionBuilder {
     p.threads = b_.kernel().threads;
     p.dot = b_.kernel().contraction().packing.dot;
     p.on_amx = b_.kernel().contraction().schedule.on_amx;
+    p.multiplies_words = p.dot == dsp_integers && b_.isa().multiplies_words();
     p.calls_dot_tiles = p.dot == 4 && b_.isa().calls_dot_tiles();
     const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
@@ -79,6 +83,7 @@ class ContractionBuilder {
     p.depth = depth_ * group;
     p.depth_bytes = typical(p.depth) * bytes;
     p.block_bytes = b_.isa().block_bytes();
+    p.stack_is_large = !b_.isa().is_in_order();
     for (int64_t taps : kernel_) p.taps *= taps;
     if (p.lanes_apart && !p.has_integers()) p.slices = choose_slices();
     p.name_vars();
@@ -104,6 +109,7 @@ class ContractionBuilder {
     if (!has_dots() || (!type.is_uint() && !parts_.on_amx)) return;
     const int64_t depth = depth_of_input();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
+    if (parts_.multiplies_words) stage_as_ = StageAs{.type = Halide::Int(16), .for_words = true};
     if (depth % depth_unit() == 0 && !parts_.fills_up_rows() && !needs_dense_rows()) return;
     if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
     if (depth % depth_unit() != 0) stage_as_->channels = depth;
@@ -167,6 +173,18 @@ class ContractionBuilder {
     return Halide::cast(type, w) * Halide::cast(type, x);
   }
 
+  /// Returns the sum and the products of neighbors along the depth.
+  Expr products_of_words(const Expr& sum, const Exprs& r) {
+    std::array<Expr, dsp_integers> x, w;
+    Exprs at = r;
+    for (int i = 0; i < dsp_integers; ++i) {
+      at[0] = i;
+      x[static_cast<size_t>(i)] = input(at);
+      w[static_cast<size_t>(i)] = weight(at);
+    }
+    return add_dsp_products(sum, x, w);
+  }
+
   /// Returns the reduction's domain: channels innermost, the neighbors of a dot product and the dot products
   /// of a tile register apart, then the taps from the last axis to the first.
   Halide::Region reduction_domain() const {
@@ -177,7 +195,7 @@ class ContractionBuilder {
               {0, as_int(integers.block / integers.in_word())},
               {0, as_int(depth_.number() / integers.block)}};
     }
-    if (has_dots()) region.push_back({0, as_int(parts_.dot)});
+    if (has_dots()) region.push_back({0, parts_.multiplies_words ? 1 : as_int(parts_.dot)});
     if (parts_.on_amx) region.push_back({0, amx_tile});
     const bool in_parts = slices > 1 || has_dots();
     region.push_back({0, in_parts ? as_int(depth_.number() / slices / depth_unit()) : b_.size(depth_)});

@@ -62,6 +62,7 @@ class DepthwiseSchedule {
         .unroll(d_.acc.args()[1]);
     for (int i = 0; taps_ <= 49 && i < d_.taps.dimensions() && (i == 0 || taps_ <= 9); ++i)
       d_.acc.update().unroll(d_.taps[i]);
+    if (d_.stage.func.defined() && b_.isa().is_in_order()) d_.stage.func.store_in(Halide::MemoryType::Heap);
     if (d_.stage.func.defined())
       d_.stage.func.compute_at(d_.out, in_blocks_ ? block_ : d_.vars[0])
           .vectorize(d_.stage.vars[0], factor_, TailStrategy::ShiftInwards);
@@ -97,14 +98,16 @@ class DepthwiseSchedule {
     const Dim of_row = product_of_dims(shape_, 3, shape_.size()) * shape_[1];
     const int64_t bytes = b_.type(b_.body().outputs[0]).bytes();
     if (!shape_[2].is_number() || !of_row.is_number())
-      return rows_of_equal_blocks(b_.size(shape_[2]), as_int(stage_bytes / bytes) / b_.size(of_row),
+      return rows_of_equal_blocks(b_.size(shape_[2]), as_int(most_stage_bytes() / bytes) / b_.size(of_row),
                                   threads > 1 ? 2 * threads : 1);
     const int64_t rows = shape_[2].number();
     int64_t chunk =
-        std::clamp<int64_t>(stage_bytes / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
+        std::clamp<int64_t>(most_stage_bytes() / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
     if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
     return as_int(chunk);
   }
+
+  int64_t most_stage_bytes() const { return b_.isa().is_in_order() ? b_.isa().block_bytes() : stage_bytes; }
 
   const KernelBuilder& b_;
   Depthwise& d_;
@@ -128,9 +131,12 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   const bool is_guarded =
       b.mapping() == Mapping::loops &&
       b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
-  // Sums of few products of integers of 8 bits are exact in f32, whose multiply-adds are the fastest.
+  // Sums of few products of integers of 8 bits are exact in f32, whose multiply-adds are the fastest, but
+  // for microcontrollers without vectors, whose f32 takes two instructions, and twice the memory of i16.
   const Halide::Type sums = b.type(node.outputs[0]);
-  const Halide::Type type = sums.is_int() ? Halide::Float(32) : sums;
+  const bool in_words = sums.is_int() && b.isa().multiplies_words();
+  const Halide::Type type = in_words ? Halide::Int(16) : sums.is_int() ? Halide::Float(32) : sums;
+  const Halide::Type sum_type = in_words ? sums : type;
   const auto as = b.type(node.inputs[0]) == type ? std::nullopt : std::optional(StageAs{type});
   d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel, as);
   Halide::Region region;
@@ -151,8 +157,9 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   weight_at.push_back(0);
   weight_at.push_back(d.vars[1]);
   d.acc = Func("acc");
-  d.acc(index) = Halide::Internal::make_zero(type);
-  d.acc(index) += convert(type, b.operand(node.inputs[1]).at(weight_at)) * convert(type, d.stage.at(at));
+  d.acc(index) = Halide::Internal::make_zero(sum_type);
+  d.acc(index) += Halide::cast(sum_type, convert(type, b.operand(node.inputs[1]).at(weight_at))) *
+                  Halide::cast(sum_type, convert(type, d.stage.at(at)));
   d.out = Func("out");
   d.out(b.output_vars(d.vars)) =
       stored(b.result_at(to_exprs(d.vars), Halide::cast(sums, d.acc(to_exprs(index)))));

@@ -1,15 +1,18 @@
 // Elementwise operators as Halide expressions, one table row each.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/convert.h"
+#include "backends/halide/build/dsp_products.h"
 #include "backends/halide/build/math.h"
 
 namespace intarsia::halide {
 namespace {
 
 struct Operands {
+  const Isa& isa;
   const Node& node;
   const Exprs& in;
   Halide::Type out;
@@ -51,9 +54,29 @@ Expr sign(const Operands& c) {
   return select(x > zero, c.constant(1), x < zero, c.constant(-1), x);
 }
 
+/// Rounds to even and saturates as an instruction of microcontrollers does, which makes 0 of NaN.
+Expr quantize_on_words(const Operands& c) {
+  const Expr sum = add_saturating(round_to_word(c.in[0] / c.in[1]), Halide::cast<int32_t>(c.in[2]));
+  return Halide::cast(c.out, saturate_word(sum, c.out));
+}
+
+/// Rounds to even by a sum whose last bit is a unit, where vectors have no instruction that rounds and few
+/// that compare.
+Expr quantize_by_sums(const Operands& c) {
+  constexpr float shifter = 12582912;
+  const Expr steps = c.in[0] / c.in[1], zero = Halide::cast<float>(c.in[2]);
+  const auto bound = [&](const Expr& limit) { return Halide::cast<float>(limit) - zero; };
+  const Expr inside = Halide::clamp(steps, bound(c.out.min()), bound(c.out.max()));
+  const Expr number = select(Halide::is_nan(steps), 0.0F, inside);
+  return Halide::cast(c.out, Halide::reinterpret<int32_t>(number + shifter) -
+                                 std::bit_cast<int32_t>(shifter) + Halide::cast<int32_t>(c.in[2]));
+}
+
 /// Rounds to even and saturates; NaN becomes the zero.
 Expr quantize(const Operands& c) {
   const Halide::Type wide = c.in[0].type();
+  if (c.isa.is_in_order() && wide == Halide::Float(32))
+    return c.isa.multiplies_words() ? quantize_on_words(c) : quantize_by_sums(c);
   const Expr steps = c.in[0] / c.in[1], zero = Halide::cast(wide, c.in[2]);
   const auto bound = [&](const Expr& limit) { return Halide::cast(wide, limit) - zero; };
   const Expr near = Halide::clamp(Halide::round(steps), bound(c.out.min()), bound(c.out.max()));
@@ -193,14 +216,14 @@ constexpr auto functions = std::to_array<Row>({
 
 }  // namespace
 
-Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out) {
+Expr build_elementwise(const Isa& isa, const Node& node, const Exprs& inputs, Halide::Type out) {
   const CoreOp op = op_of(node);
   const auto function = std::ranges::find(functions, op, &Row::op);
-  if (function != functions.end()) return function->build({node, inputs, out});
+  if (function != functions.end()) return function->build({isa, node, inputs, out});
   const auto row = std::ranges::find(strict_rows, op, &Row::op);
   INTARSIA_CHECK(row != strict_rows.end());
   // LLVM would otherwise assume that there is no NaN and no infinity, of which attention masks consist.
-  return strictly(inputs, [&](const Exprs& in) { return row->build({node, in, out}); });
+  return strictly(inputs, [&](const Exprs& in) { return row->build({isa, node, in, out}); });
 }
 
 }  // namespace intarsia::halide

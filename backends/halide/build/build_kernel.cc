@@ -151,7 +151,7 @@ void KernelBuilder::compute_prologue() {
     operand(node.outputs[0]) = {sizes(node.outputs[0]), [this, &node](const Exprs& at) {
                                   Exprs inputs;
                                   for (ValueId input : node.inputs) inputs.push_back(broadcast_at(input, at));
-                                  return build_elementwise(node, inputs, type(node.outputs[0]));
+                                  return build_elementwise(isa(), node, inputs, type(node.outputs[0]));
                                 }};
   }
 }
@@ -217,7 +217,7 @@ Expr KernelBuilder::value_after(NodeId from, Expr from_value, ValueId wanted, co
     Exprs inputs;
     for (ValueId input : node.inputs)
       inputs.push_back(values[index(input)].defined() ? values[index(input)] : broadcast_at(input, at));
-    values[index(node.outputs[0])] = build_elementwise(node, inputs, type(node.outputs[0]));
+    values[index(node.outputs[0])] = build_elementwise(isa(), node, inputs, type(node.outputs[0]));
   }
   return values[index(wanted)];
 }

@@ -127,7 +127,7 @@ inline int as_int(int64_t number) { return static_cast<int>(number); }
 int vector_factor(int64_t extent, int lanes);
 
 /// Returns the value of an elementwise node from its inputs' values.
-Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out);
+Expr build_elementwise(const Isa& isa, const Node& node, const Exprs& inputs, Halide::Type out);
 /// Returns an element of a movement node's output.
 Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index);
 

@@ -109,7 +109,7 @@ class ReductionBuilder {
     Exprs index = to_exprs(vars_), inputs;
     const SymbolicShape& shape = b_.sizes(out);
     for (ValueId input : node.inputs) inputs.push_back(b_.broadcast_at(input, index));
-    Expr value = build_elementwise(node, inputs, b_.type(out));
+    Expr value = build_elementwise(b_.isa(), node, inputs, b_.type(out));
     bool full = shape == full_;
     Func f(full ? "full" : "reduced");
     // A value of one element per row has no index along the reduced axes.

@@ -1,21 +1,16 @@
 #include "backends/halide/build/compile_kernel.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-
 #include "backends/halide/build/amx_products.h"
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/dot_tiles.h"
 #include "backends/halide/build/half_floats_as_bits.h"
 #include "backends/halide/build/level_features.h"
 #include "backends/halide/build/load_from_output.h"
+#include "backends/halide/build/memory_file.h"
 #include "backends/halide/build/name_tasks.h"
 #include "backends/halide/build/plain_comparisons.h"
 #include "backends/halide/build/scratch_bytes.h"
+#include "backends/halide/build/thumb_code.h"
 #include "backends/halide/build/writes_once.h"
 #include "backends/halide/schedule/kernel_name.h"
 
@@ -38,42 +33,22 @@ Target target_of(const Kernel& kernel, bool checks) {
   return make_target(isa.level, features);
 }
 
-/// Unnamed file in memory, which needs no disk space and ends with the process.
-class MemoryFile {
- public:
-  MemoryFile() : descriptor_(memfd_create("intarsia-kernel", MFD_CLOEXEC)) {}
-  ~MemoryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  bool is_open() const { return descriptor_ >= 0; }
-  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
-
-  Result<std::string> read_all() const {
-    const off_t size = lseek(descriptor_, 0, SEEK_END);
-    std::string bytes(static_cast<size_t>(std::max<off_t>(size, 0)), '\0');
-    for (size_t at = 0; at < bytes.size();) {
-      const ssize_t got = pread(descriptor_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return fail("cannot read a kernel's code back: {}", std::strerror(errno));
-      at += static_cast<size_t>(got);
-    }
-    if (bytes.empty()) return fail("no code was generated for a kernel");
-    return bytes;
-  }
-
- private:
-  int descriptor_;
-};
-
-Result<std::string> make_object(Halide::Module& module) {
-  const MemoryFile file;
-  if (!file.is_open())
-    return fail("cannot create a file in memory for a kernel's code: {}", std::strerror(errno));
-  module.compile({{Halide::OutputFileType::object, file.path()}});
+Result<std::string> compile_to(Halide::OutputFileType type, Halide::Module& module) {
+  const MemoryFile file = TRY(MemoryFile::make());
+  module.compile({{type, file.path()}});
   return file.read_all();
+}
+
+Result<std::string> make_object(Halide::Module& module, const std::string& level) {
+  if (!is_of_microcontrollers(arch_of_level(level)))
+    return compile_to(Halide::OutputFileType::object, module);
+  return compile_to_thumb(TRY(compile_to(Halide::OutputFileType::llvm_assembly, module)), level);
+}
+
+/// Checks for targets on which floats of 16 bits would be converted by functions that programs do not have.
+bool holds_half_floats_as_bits(const Isa& isa) {
+  const Arch arch = arch_of_level(isa.level);
+  return isa.is_offloaded() || arch == Arch::riscv64 || is_of_microcontrollers(arch);
 }
 
 /// Compiles the code of `scheduled` under the name and with the arguments of `wanted`.
@@ -89,8 +64,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     if (!kernel.isa.is_offloaded()) load_from_output(pipeline, built.output.name(), built.output);
-    if (kernel.isa.is_offloaded() || arch_of_level(kernel.isa.level) == Arch::riscv64)
-      hold_half_floats_as_bits(pipeline);
+    if (holds_half_floats_as_bits(kernel.isa)) hold_half_floats_as_bits(pipeline);
     for (const std::string& sums : built.amx_sums) multiply_on_amx(pipeline, sums);
     if (!built.dot_tile_sums.empty())
       call_dot_tiles(pipeline, built.dot_tile_sums, scheduled.isa.vector_bytes);
@@ -100,7 +74,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     if (built.even_tiles) call_for_even_tiles(module, function, *built.even_tiles);
-    std::string object = TRY(make_object(module));
+    std::string object = TRY(make_object(module, kernel.isa.level));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
     return EmittedKernel{symbol, std::move(object), built.output_argument,

@@ -10,6 +10,7 @@ using Halide::reinterpret;
 using Halide::select;
 using Halide::Type;
 using Halide::UInt;
+using Intrinsic = Halide::Internal::Call;
 
 bool is_half(Type type) { return (type.is_float() || type.is_bfloat()) && type.bits() == 16; }
 
@@ -20,7 +21,7 @@ Expr word(const Expr& like, uint32_t number) { return make_const(UInt(32, like.t
 Expr real(const Expr& like, double number) { return make_const(Float(32, like.type().lanes()), number); }
 
 Expr cast_to(Type scalar, const Expr& x) { return Cast::make(scalar.with_lanes(x.type().lanes()), x); }
-Expr bits_of(const Expr& x) { return reinterpret(UInt(32, x.type().lanes()), x); }
+Expr as_bits(const Expr& x) { return reinterpret(UInt(32, x.type().lanes()), x); }
 Expr from_bits(const Expr& bits) { return reinterpret(Float(32, bits.type().lanes()), bits); }
 
 /// Widens the bits of a finite f16. Those without an exponent are multiples of 2^-24.
@@ -29,23 +30,23 @@ Expr number_of_f16(const Expr& bits) {
   const Expr normal = from_bits((size << word(bits, 13)) + word(bits, 112 << 23));
   const Expr small = cast_to(Float(32), size) * real(bits, 0x1p-24);
   const Expr positive = select(size < word(bits, 0x400), small, normal);
-  return from_bits(bits_of(positive) | (all & word(bits, 0x8000)) << word(bits, 16));
+  return from_bits(as_bits(positive) | (all & word(bits, 0x8000)) << word(bits, 16));
 }
 
 /// Rounds a finite f32 below f16's infinity to the bits of the nearest f16, ties to even. Adding 0.5 to a
 /// number below 2^-14 rounds it to a multiple of 2^-24, which is in the sum's last bits.
 Expr bits_as_f16(const Expr& x) {
-  const Expr all = bits_of(x), size = all & word(x, 0x7fffffff);
+  const Expr all = as_bits(x), size = all & word(x, 0x7fffffff);
   const Expr is_odd = (size >> word(x, 13)) & word(x, 1);
   const Expr normal = (size + word(x, 0xfff) + is_odd - word(x, 112 << 23)) >> word(x, 13);
-  const Expr small = bits_of(from_bits(size) + real(x, 0.5)) - word(x, 0x3f000000);
+  const Expr small = as_bits(from_bits(size) + real(x, 0.5)) - word(x, 0x3f000000);
   const Expr sign = (all >> word(x, 16)) & word(x, 0x8000);
   return cast_to(UInt(16), select(size < word(x, 0x38800000), small, normal) | sign);
 }
 
 /// Rounds an f32 to the bits of a bf16, ties to even. A carry into the exponent is right, up to infinity.
 Expr bits_as_bf16(const Expr& x) {
-  const Expr all = bits_of(x), is_odd = (all >> word(x, 16)) & word(x, 1);
+  const Expr all = as_bits(x), is_odd = (all >> word(x, 16)) & word(x, 1);
   const Expr rounded = (all + word(x, 0x7fff) + is_odd) >> word(x, 16);
   const Expr is_nan = (all & word(x, 0x7fffffff)) > word(x, 0x7f800000);
   return cast_to(UInt(16), select(is_nan, word(x, 0x7fc0), rounded));
@@ -109,15 +110,15 @@ class HalfFloatsAsBits : public IRMutator {
   }
 
   /// Lowers what Halide makes of arithmetic on two numbers that were widened.
-  Expr visit(const Call* call) override {
-    if (call->is_intrinsic({Call::widening_mul, Call::widening_add, Call::widening_sub}) &&
+  Expr visit(const Intrinsic* call) override {
+    if (call->is_intrinsic({Intrinsic::widening_mul, Intrinsic::widening_add, Intrinsic::widening_sub}) &&
         is_half(call->args[0].type()))
       return mutate(lower_intrinsic(call));
     if (!is_half(call->type)) return IRMutator::visit(call);
     std::vector<Expr> arguments;
     for (const Expr& argument : call->args) arguments.push_back(mutate(argument));
-    return Call::make(held(call->type), call->name, arguments, call->call_type, call->func, call->value_index,
-                      call->image, call->param);
+    return Intrinsic::make(held(call->type), call->name, arguments, call->call_type, call->func,
+                           call->value_index, call->image, call->param);
   }
 
   Stmt visit(const Allocate* allocation) override {

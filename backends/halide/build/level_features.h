@@ -15,6 +15,7 @@ inline std::vector<Halide::Target::Feature> features_of_level(const std::string&
   using Halide::Target;
   if (level == "armv8.2-a+dotprod") return {Target::ARMDotProd};
   if (level.starts_with("rv64")) return {Target::RVV};
+  if (is_of_microcontrollers(arch_of_level(level))) return {Target::NoNEON};
   if (!level.starts_with("x86-64")) return {};
   std::vector<Target::Feature> features{Target::SSE41};
   if (level != "x86-64-v2")
@@ -36,6 +37,9 @@ inline Halide::Target make_target(const std::string& level,
       return {Target::Linux, Target::ARM, 32, features};
     case Arch::riscv64:
       return {Target::Linux, Target::RISCV, 64, Target::ProcessorGeneric, features, 128};
+    case Arch::armv7e_m:
+    case Arch::armv8_1_m:
+      return {Target::NoOS, Target::ARM, 32, features};
     case Arch::x86_64:
       break;
   }

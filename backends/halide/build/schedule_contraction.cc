@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/halide/build/dsp_products.h"
 #include "backends/halide/build/run_tiles.h"
 #include "backends/halide/schedule/amx_schedule.h"
 
@@ -57,7 +58,7 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;
   if (p.vectors.defined() || (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0))
     unroll_steps(p, acc, order);
-  if (p.dot > 1) {
+  if (p.dot > 1 && !p.multiplies_words) {
     std::ranges::rotate(order.begin(), order.begin() + 2, order.begin() + 3);
     acc.update().atomic().reorder(order).vectorize(p.reduction[0]);
   } else {
@@ -79,6 +80,14 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
         .unroll(channel);
   }
   p.stage.compute_at(level);
+  if (!p.stack_is_large) p.stage.store_in(Halide::MemoryType::Heap);
+  if (p.multiplies_words) {
+    const Var word("word"), part("part");
+    p.stage.align_bounds(p.stage_vars[0], dsp_integers)
+        .split(p.stage_vars[0], word, part, dsp_integers)
+        .unroll(part);
+    return;
+  }
   int factor = vector_factor(channels, lanes);
   if (factor > 1) p.stage.vectorize(p.stage_vars[0], factor, TailStrategy::ShiftInwards);
 }

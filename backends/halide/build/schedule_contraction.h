@@ -42,9 +42,11 @@ struct ContractionParts {
   Func unpack, few;
   Func vectors;  // vectors of the input along the depth, if sums read them (depth_lanes), depth first
   Var unpack_step{"of_word"};
-  bool on_amx = false;                  // sums are in tile registers (amx_products.h)
-  int64_t output_lanes = 1;             // elements of the output that one vector of code computes at least
-  bool calls_dot_tiles = false;         // functions sum a tile (dot_tiles.h)
+  bool on_amx = false;            // sums are in tile registers (amx_products.h)
+  int64_t output_lanes = 1;       // elements of the output that one vector of code computes at least
+  bool calls_dot_tiles = false;   // functions sum a tile (dot_tiles.h)
+  bool stack_is_large = true;     // copies of the input may lie on the stack
+  bool multiplies_words = false;  // neighbors of a dot product are in registers of words (dsp_products.h)
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels
@@ -71,15 +73,16 @@ struct StageAs {
   std::optional<int64_t> channels = {};  // channels of the input, if zeros come after them
   bool in_pairs = false;                 // one instruction rounds two vectors of f32 to bf16
   int64_t block = 0;                     // channels of a block, if blocks of channels are the outermost axis
+  bool for_words = false;                // neighbors along the depth are in the order of dsp_channel()
   int64_t more_pixels = 0;               // pixels of a row that are computed beyond those of the output
 
   /// Adds the block of channels to the axes of the copy, the channel first, and returns the channel that they
   /// name.
   Expr add_block(std::vector<Var>& axes) const;
-  /// Returns the channel of the input that is read for channel `c` of the copy.
-  Expr channel(const Expr& c) const;
+  /// Returns the channel of the input that is read for a channel of the copy, `place`.
+  Expr channel(const Expr& place) const;
   /// Returns the element of the copy, given what was read.
-  Expr element(const Expr& value, const Expr& c) const;
+  Expr element(const Expr& value, const Expr& place) const;
 };
 
 /// Input of a convolution as its reduction reads it, at places counted from the first padded element: (batch,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/convert.h"
+#include "backends/halide/build/dsp_products.h"
 #include "backends/halide/build/schedule_contraction.h"
 
 namespace intarsia::halide {
@@ -91,9 +92,13 @@ Expr StageAs::add_block(std::vector<Var>& axes) const {
   return axes.back() * as_int(block) + axes[0];
 }
 
-Expr StageAs::channel(const Expr& c) const { return channels ? Halide::min(c, as_int(*channels - 1)) : c; }
+Expr StageAs::channel(const Expr& place) const {
+  const Expr c = for_words ? dsp_channel(place) : place;
+  return channels ? Halide::min(c, as_int(*channels - 1)) : c;
+}
 
-Expr StageAs::element(const Expr& value, const Expr& c) const {
+Expr StageAs::element(const Expr& value, const Expr& place) const {
+  const Expr c = for_words ? dsp_channel(place) : place;
   const Expr made = in_pairs ? round_pairs_to_bf16(value) : convert(type, value);
   return channels ? Halide::select(c < as_int(*channels), made, Halide::Internal::make_zero(type)) : made;
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "backends/halide/emit/embedded_objects.h"
+#include "base/code/find_clang.h"
 
 namespace intarsia::halide {
 namespace {
@@ -30,6 +31,9 @@ const char* compiler_package(Arch arch) {
       return "g++-arm-linux-gnueabihf";
     case Arch::riscv64:
       return "g++-riscv64-linux-gnu";
+    case Arch::armv7e_m:
+    case Arch::armv8_1_m:
+      return "clang-19";
   }
   return "";
 }
@@ -37,6 +41,7 @@ const char* compiler_package(Arch arch) {
 }  // namespace
 
 Status check_glue(Arch arch) {
+  if (is_of_microcontrollers(arch)) TRY(find_clang(fmt::format("code for {}", arch_name(arch))));
   if (find_object(fmt::format("glue_{}", arch_name(arch))) != nullptr) return {};
   return fail(
       ErrorKind::unsupported,
@@ -66,6 +71,10 @@ std::vector<std::pair<std::string_view, std::string_view>> call_sources() {
 }
 
 Result<KernelTimer> kernel_timer(Arch arch) {
+  if (is_of_microcontrollers(arch))
+    return fail(ErrorKind::unsupported,
+                "--arch {}: no system starts a program there that times kernels; they are chosen by formula",
+                arch_name(arch));
   TRY(check_glue(arch));
   KernelTimer timer{object_named(fmt::format("timer_{}", arch_name(arch))), object_named("run.sh")};
   for (const char* source : {"timer.c", "halide_abi.h"})

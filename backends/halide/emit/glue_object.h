@@ -12,7 +12,7 @@
 namespace intarsia::halide {
 
 /// Checks that this library has such objects for an architecture: they are compiled when it is built, by
-/// compilers that may be missing there.
+/// compilers that may be missing there. Code for microcontrollers needs Clang here, too.
 Status check_glue(Arch arch);
 
 /// Returns what all kernels of an architecture call.

@@ -59,6 +59,15 @@ bool reads_vectors(const ContractionSizes& s, int bytes, const Isa& isa) {
   return (bytes == 1 || bytes == sizeof(float)) && depth_lanes(isa, s.depth) > 1;
 }
 
+/// Returns the processor as sums of a type see it. Without vectors, integers are in the general registers, of
+/// which addresses and counters take some.
+Isa isa_of_sums(const Isa& isa, DType sums) {
+  constexpr int free_registers = 10;
+  Isa seen = isa;
+  if (isa.multiplies_words() && is_integer(sums)) seen.registers = free_registers;
+  return seen;
+}
+
 PixelRow pixel_row(const ContractionSizes& s, int bytes, const Isa& isa, int threads) {
   return {.width = s.pixels.back(),
           .in_blocks = element_count(s.pixels) == s.pixels.back(),
@@ -181,7 +190,8 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   PixelRow row = pixel_row(sizes, bytes_of(anchor.inputs[0]), isa, space.threads);
   if (has_integers(anchor) && row.width <= few_rows) row.weight_cycles = dequantize_cycles;
   std::vector<ContractionTile> tiles =
-      rank_contraction_tiles(isa, bytes_of(anchor.outputs[0]), sizes.channels, row);
+      rank_contraction_tiles(isa_of_sums(isa, body.value(anchor.outputs[0]).type.dtype),
+                             bytes_of(anchor.outputs[0]), sizes.channels, row);
   if (has_integers(anchor)) prefer_panels(tiles);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
@@ -194,7 +204,9 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   } else if (allows_rounding(body, anchor, isa, space)) {
     add_rounded(direct, row, space);
   }
-  if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
+  // Transformed weights take four times the memory, of which microcontrollers have little.
+  if (!space.constant_weights || space.exact_math || isa.is_in_order() || !allows_winograd(body, anchor))
+    return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
   const bool winograd_first = !winograd.empty() && !direct[0].rounds() && !direct[0].on_amx &&
                               winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);

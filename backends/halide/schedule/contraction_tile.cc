@@ -28,11 +28,13 @@ std::string print_tile(const ContractionTile& tile) {
 }
 
 /// Estimates cycles over all tiles, for one step of the reduction: a multiply-add per cycle, at least 8
-/// chains to hide its latency, and something for loads, more for weights, which stream from the L2 cache.
+/// chains to hide its latency, and something for loads, more for weights, which stream from the L2 cache. A
+/// microcontroller does one at a time, loads, too.
 double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
                                int64_t channels, const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
   double step = std::max(t * v, 8.0) + row.weight_cycles * v + 0.1 * t;
+  if (isa.is_in_order()) step = t * v + v + t;
   auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) *
                 static_cast<double>(row.tiles(tile.pixels));
   double half_vectors = static_cast<double>(isa.lanes(element_bytes)) / static_cast<double>(tile.lanes);
@@ -153,7 +155,7 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
         const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);
         if (best.first < 0 || time < best.first) best = {time, tile};
       }
-      ranked.push_back(best);
+      if (most > 0) ranked.push_back(best);
     }
   }
   return sorted_by_time(std::move(ranked));

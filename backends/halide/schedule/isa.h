@@ -37,6 +37,15 @@ struct Isa {
   /// Returns true if one instruction sums two products of integers of 16 bits; others multiply single ones
   /// and add them to sums of 32 bits.
   bool sums_pairs() const { return arch_of_level(level) == Arch::x86_64; }
+  /// Returns true if a register has a single number, or two integers of 16 bits whose products with those of
+  /// another one instruction adds to a sum (build/dsp_products.h).
+  bool multiplies_words() const {
+    return device == KernelDevice::cpu && arch_of_level(level) == Arch::armv7e_m;
+  }
+  /// Returns true if an instruction starts when the one before it is done: that of a microcontroller.
+  bool is_in_order() const {
+    return device == KernelDevice::cpu && is_of_microcontrollers(arch_of_level(level));
+  }
   bool has_amx() const { return dot_products == DotProducts::amx; }
   /// Leaves out the tile registers, which Linux gives only to processes that ask for them.
   void avoid_tiles() {

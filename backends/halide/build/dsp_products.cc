@@ -1,0 +1,53 @@
+#include "backends/halide/build/dsp_products.h"
+
+#include <string>
+#include <vector>
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::Expr;
+using Intrinsic = Halide::Internal::Call;
+
+/// Returns a word of neighbors, the first one in its lowest bits; LLVM makes one load of those in memory.
+Expr word_of(const std::vector<Expr>& parts) {
+  const int bits = parts[0].type().bits();
+  Expr word = Halide::cast<uint32_t>(Halide::reinterpret(Halide::UInt(bits), parts[0]));
+  for (size_t i = 1; i < parts.size(); ++i)
+    word = word | Halide::cast<uint32_t>(Halide::reinterpret(Halide::UInt(bits), parts[i]))
+                      << static_cast<uint32_t>(bits * static_cast<int>(i));
+  return Halide::reinterpret<int32_t>(word);
+}
+
+Expr instruction(const std::string& name, const std::vector<Expr>& arguments) {
+  return Intrinsic::make(Halide::Int(32), "llvm.arm." + name, arguments, Intrinsic::PureExtern);
+}
+
+Expr rotated(const Expr& word, uint32_t bits) {
+  const Expr u = Halide::reinterpret<uint32_t>(word);
+  return Halide::reinterpret<int32_t>((u >> bits) | (u << (32 - bits)));
+}
+
+}  // namespace
+
+Expr dsp_channel(const Expr& c) { return c / dsp_integers * dsp_integers + c % 2 * 2 + c / 2 % 2; }
+
+Expr add_dsp_products(const Expr& sum, const std::array<Expr, dsp_integers>& x,
+                      const std::array<Expr, dsp_integers>& w) {
+  const Expr word = word_of({w.begin(), w.end()});
+  const Expr first = instruction("smlad", {word_of({x[0], x[1]}), instruction("sxtb16", {word}), sum});
+  return instruction("smlad", {word_of({x[2], x[3]}), instruction("sxtb16", {rotated(word, 8)}), first});
+}
+
+Expr round_to_word(const Expr& x) {
+  return Halide::reinterpret<int32_t>(
+      Intrinsic::make(Halide::Float(32), "llvm.arm.vcvtr.f32", {x}, Intrinsic::PureExtern));
+}
+
+Expr add_saturating(const Expr& a, const Expr& b) { return instruction("qadd", {a, b}); }
+
+Expr saturate_word(const Expr& word, Halide::Type type) {
+  return instruction(type.is_uint() ? "usat" : "ssat", {word, type.bits()});
+}
+
+}  // namespace intarsia::halide

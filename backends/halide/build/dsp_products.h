@@ -1,0 +1,29 @@
+// Instructions of microcontrollers for integers in general registers: products of two pairs of 16 bits that
+// are added to a sum (SMLAD), and sums that saturate. Only Clang's targets with them know the code.
+#pragma once
+
+#include <Halide.h>
+
+#include <array>
+
+namespace intarsia::halide {
+
+/// Integers that are multiplied at once, side by side in memory.
+inline constexpr int dsp_integers = 4;
+
+/// Returns the channel that has place `c` where neighbors lie as weights of a word are widened: the first and
+/// the third of four together, then the others (SXTB16).
+Halide::Expr dsp_channel(const Halide::Expr& c);
+
+/// Returns sum + x[0] w[0] + ... for neighbors of i16, in the order of dsp_channel(), and of i8.
+Halide::Expr add_dsp_products(const Halide::Expr& sum, const std::array<Halide::Expr, dsp_integers>& x,
+                              const std::array<Halide::Expr, dsp_integers>& w);
+
+/// Rounds an f32 to the nearest integer, ties to even; NaN becomes 0, and what is too large the largest.
+Halide::Expr round_to_word(const Halide::Expr& x);
+/// Returns the sum of two integers of 32 bits, or the largest or least one.
+Halide::Expr add_saturating(const Halide::Expr& a, const Halide::Expr& b);
+/// Returns the nearest integer of 32 bits that a type of fewer has, too.
+Halide::Expr saturate_word(const Halide::Expr& word, Halide::Type type);
+
+}  // namespace intarsia::halide

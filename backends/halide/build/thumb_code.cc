@@ -1,0 +1,73 @@
+#include "backends/halide/build/thumb_code.h"
+
+#include <algorithm>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <vector>
+
+#include "backends/halide/build/memory_file.h"
+#include "base/code/find_clang.h"
+#include "base/code/run_program.h"
+#include "base/cpu_level.h"
+
+namespace intarsia::halide {
+namespace {
+
+struct Processor {
+  const char* level;
+  std::vector<std::string> options;  // Clang's
+};
+
+/// Processors whose pipeline code is arranged for, with the registers that all of a level have.
+const Processor processors[] = {
+    {"armv7e-m+fp", {"--target=thumbv7em-none-eabihf", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"}},
+    {"armv7e-m+fpv5", {"--target=thumbv7em-none-eabihf", "-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16"}},
+    {"armv8.1-m.main+mve.fp", {"--target=thumbv8.1m.main-none-eabihf", "-mcpu=cortex-m55+nofp.dp"}}};
+
+/// Returns a module that Clang 19 reads as one of its own target. The target of the text is that of Halide's
+/// code: its triple, processor and features; the layout of data is the same. Attributes only tell the
+/// optimizer more, and Clang 19 does not know all of them. Addresses need no table, as nothing is loaded
+/// elsewhere.
+std::string for_clang(const std::string& module) {
+  static const std::regex unknown(R"( (captures\([^()]*\)|initializes\(\([^)]*\)\)|samesign)(?=[ ,)]))");
+  std::istringstream lines(module);
+  std::string text, line;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("target triple")) continue;
+    if (line.starts_with("attributes #")) line = line.substr(0, line.find('{')) + "{ nounwind }";
+    if (line.find("\"PIC Level\"") != std::string::npos)
+      line = std::regex_replace(line, std::regex("i32 2}"), "i32 0}");
+    text += std::regex_replace(line, unknown, "") + "\n";
+  }
+  return text;
+}
+
+/// Returns the first error with the line of the module that it is in.
+std::string first_error(const std::string& log) {
+  const size_t at = std::min(log.find("error:"), log.size());
+  const size_t end = log.find('\n', log.find('\n', at) + 1);
+  return at == log.size() ? log.substr(0, log.find('\n')) : log.substr(at, end - at);
+}
+
+}  // namespace
+
+Result<std::string> compile_to_thumb(const std::string& module, const std::string& level) {
+  const Processor* const processor = std::ranges::find(processors, level, &Processor::level);
+  INTARSIA_CHECK(processor != std::end(processors));
+  const std::string clang = TRY(find_clang("code for " + level));
+  const MemoryFile text = TRY(MemoryFile::make()), object = TRY(MemoryFile::make()),
+                   log = TRY(MemoryFile::make());
+  TRY(text.write(for_clang(module)));
+  std::vector<std::string> command{clang};
+  command.insert(command.end(), processor->options.begin(), processor->options.end());
+  command.insert(command.end(),
+                 {"-mfloat-abi=hard", "-O2", "-ffreestanding", "-fno-unroll-loops", "-fno-temp-file", "-x",
+                  "ir", "-Wno-override-module", "-c", text.path(), "-o", object.path()});
+  const int status = TRY(run_program(command, log.path()));
+  if (status == 0) return object.read_all();
+  return fail("{} failed with status {} on code for {}: {}", clang, status, level,
+              first_error(log.read_all().value_or("it printed nothing")));
+}
+
+}  // namespace intarsia::halide
