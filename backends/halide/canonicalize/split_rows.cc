@@ -69,7 +69,7 @@ Rows input_rows(const RowWindow& window, Rows out, int64_t in) {
   return {std::clamp<int64_t>(first, 0, in - 1), std::clamp<int64_t>(end, 1, in)};
 }
 
-bool is_output(const Graph& graph, ValueId value) {
+bool is_region_result(const Graph& graph, ValueId value) {
   return std::ranges::find(graph.outputs, value) != graph.outputs.end();
 }
 
@@ -194,7 +194,7 @@ std::optional<RowPart> find_row_part(const Graph& graph, ValueId from, ValueId t
       if (!is_inside && is_made && input != to) return std::nullopt;
       if (is_inside && (is_made || input == from) && !reads_strips(graph, graph.nodes[n], i)) return std::nullopt;
     }
-    if (is_inside && NodeId(n) != last && is_output(graph, graph.nodes[n].outputs[0])) return std::nullopt;
+    if (is_inside && NodeId(n) != last && is_region_result(graph, graph.nodes[n].outputs[0])) return std::nullopt;
   }
   return part;
 }

@@ -70,9 +70,9 @@ CallGraph make_call_graph(const Layouts& layouts, const std::vector<Call>& calls
 }
 
 /// Set of calls that have run.
-class Progress {
+class PartialRun {
  public:
-  explicit Progress(const CallGraph& graph) : graph_(&graph), done_(graph.before.size(), false) {}
+  explicit PartialRun(const CallGraph& graph) : graph_(&graph), done_(graph.before.size(), false) {}
 
   const std::vector<bool>& done() const { return done_; }
   size_t alive() const { return alive_; }
@@ -112,7 +112,7 @@ class OrderSearch {
 
   /// Returns the order; empty if there are too many sets.
   Order run() {
-    add({0, 0, 0, 0, Progress(graph_)});
+    add({0, 0, 0, 0, PartialRun(graph_)});
     while (!queue_.empty() && steps_.size() < max_states) {
       const size_t number = queue_.top().number;
       queue_.pop();
@@ -128,7 +128,7 @@ class OrderSearch {
     size_t length = 0;    // calls that have run
     size_t previous = 0;  // number of a step
     size_t call = 0;
-    Progress progress;
+    PartialRun run;
   };
   /// Place in the queue: the least peak first, and of these the most calls.
   struct Place {
@@ -143,10 +143,10 @@ class OrderSearch {
 
   void extend(size_t number) {
     for (size_t call = 0; call < graph_.before.size(); ++call) {
-      if (!steps_[number].progress.is_ready(call)) continue;
+      if (!steps_[number].run.is_ready(call)) continue;
       Step next = steps_[number];
-      next.peak = std::max(next.peak, next.progress.run(call));
-      const auto [known, is_new] = least_.try_emplace(next.progress.done(), next.peak);
+      next.peak = std::max(next.peak, next.run.run(call));
+      const auto [known, is_new] = least_.try_emplace(next.run.done(), next.peak);
       if (!is_new && known->second <= next.peak) continue;
       known->second = next.peak;
       ++next.length, next.previous = number, next.call = call;
@@ -169,18 +169,18 @@ class OrderSearch {
 
 /// Returns the order in which each call is, of those that can run, the one after which least is alive.
 Order find_greedy_order(const CallGraph& graph) {
-  Progress progress(graph);
+  PartialRun run(graph);
   Order order;
   while (order.size() < graph.before.size()) {
     std::tuple<size_t, size_t, size_t> best(~size_t{0}, 0, 0);
     for (size_t call = 0; call < graph.before.size(); ++call) {
-      if (!progress.is_ready(call)) continue;
-      Progress next = progress;
+      if (!run.is_ready(call)) continue;
+      PartialRun next = run;
       const size_t during = next.run(call);
       best = std::min(best, std::tuple(next.alive(), during, call));
     }
     order.push_back(std::get<2>(best));
-    progress.run(order.back());
+    run.run(order.back());
   }
   return order;
 }
