@@ -68,6 +68,9 @@ Result<CompiledRegion> RegionCompiler::make_region(const Partition& partition, s
   options_.progress = progress_.part(static_cast<double>(region.nodes.size()));
   options_.progress.begin("compile_regions");
   options_.threads = problem_.slots[target.slot].threads(request_.threads);
+  // The limit is for all that is in the memory: a region that is alone there can be made smaller.
+  const uint64_t limit = problem_.memory_limit(problem_.space_of_target[region.target]);
+  options_.memory_bytes = partition.regions.size() == 1 && limit != no_limit ? limit : 0;
   options_.tuner = tuning_.tuner_for(target.backend->name());
   set_step_printer(*target.backend, part);
   return with_kind(ErrorKind::unsupported, target.backend->compile(part, target.device, options_));

@@ -237,7 +237,13 @@ Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, Consta
   TRY(add_bodies(parts.regions, counter, arenas));
   counter.add_arenas(arenas);
   if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts, built.function)));
-  return counter.take();
+  std::vector<MemoryUse> uses = counter.take();
+  if (parts.regions.regions.size() == 1 && parts.stages.empty()) {
+    const CompiledRegion& only = parts.regions.regions[0];
+    MemoryUse& use = uses[parts.problem.space_of_target[parts.plan.partition.regions[0].target]];
+    use.peak = only.peak, use.scratch = only.scratch_bytes, use.stack = only.stack_bytes;
+  }
+  return uses;
 }
 
 Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan,

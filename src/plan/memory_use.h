@@ -7,6 +7,7 @@
 
 #include "plan/chosen_stage.h"
 #include "plan/plan.h"
+#include "target/target.h"
 
 namespace intarsia {
 
@@ -14,6 +15,11 @@ namespace intarsia {
 struct MemoryUse {
   uint64_t constants = 0;  // constants in the form that regions keep, equal ones once
   uint64_t arena = 0;      // values between regions, and workspaces
+  /// Values of its only region that are alive when that takes most, the largest first; empty if there are several
+  /// regions, or they are unknown.
+  std::vector<LiveValue> peak = {};
+  size_t scratch = 0;  // what kernels of its only region keep beside them
+  size_t stack = 0;    // most that one of its kernels takes of the stack
   uint64_t total() const { return constants + arena; }
 };
 

@@ -94,6 +94,9 @@ def test_limits_and_what_is_needed_are_told(products, tmp_path):
         "constants_bytes": None,
         "arena_bytes": None,
         "limit_bytes": 3 * WEIGHT,
+        "peak": None,
+        "scratch_bytes": None,
+        "stack_bytes": None,
     }
 
 

@@ -13,8 +13,8 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
-/// Bytes of staged input rows that one block may take.
-constexpr int64_t stage_bytes = 192 * 1024;
+/// Returns the bytes of staged input rows that one block may take.
+int64_t stage_bytes(const Isa& isa) { return std::min<int64_t>(192 * 1024, isa.block_bytes()); }
 
 struct Depthwise {
   Func out, acc;
@@ -98,16 +98,14 @@ class DepthwiseSchedule {
     const Dim of_row = product_of_dims(shape_, 3, shape_.size()) * shape_[1];
     const int64_t bytes = b_.type(b_.body().outputs[0]).bytes();
     if (!shape_[2].is_number() || !of_row.is_number())
-      return rows_of_equal_blocks(b_.size(shape_[2]), as_int(most_stage_bytes() / bytes) / b_.size(of_row),
+      return rows_of_equal_blocks(b_.size(shape_[2]), as_int(stage_bytes(b_.isa()) / bytes) / b_.size(of_row),
                                   threads > 1 ? 2 * threads : 1);
     const int64_t rows = shape_[2].number();
     int64_t chunk =
-        std::clamp<int64_t>(most_stage_bytes() / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
+        std::clamp<int64_t>(stage_bytes(b_.isa()) / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
     if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
     return as_int(chunk);
   }
-
-  int64_t most_stage_bytes() const { return b_.isa().is_in_order() ? b_.isa().block_bytes() : stage_bytes; }
 
   const KernelBuilder& b_;
   Depthwise& d_;

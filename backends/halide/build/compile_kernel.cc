@@ -1,5 +1,7 @@
 #include "backends/halide/build/compile_kernel.h"
 
+#include <cstdio>
+
 #include "backends/halide/build/amx_products.h"
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/dot_tiles.h"
@@ -10,6 +12,7 @@
 #include "backends/halide/build/name_tasks.h"
 #include "backends/halide/build/plain_comparisons.h"
 #include "backends/halide/build/scratch_bytes.h"
+#include "backends/halide/build/stack_bytes.h"
 #include "backends/halide/build/thumb_code.h"
 #include "backends/halide/build/writes_once.h"
 #include "backends/halide/schedule/kernel_name.h"
@@ -74,11 +77,15 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     if (built.even_tiles) call_for_even_tiles(module, function, *built.even_tiles);
-    std::string object = TRY(make_object(module, kernel.isa.level));
+    Result<std::string> made = fail("");
+    const std::string remarks = capture_errors([&] { made = make_object(module, kernel.isa.level); });
+    std::fputs(other_lines(remarks).c_str(), stderr);
+    std::string object = TRY(std::move(made));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
     return EmittedKernel{symbol, std::move(object), built.output_argument,
-                         scratch_bytes(module) + built.routine_bytes, kernel.in_place.has_value()};
+                         scratch_bytes(module) + built.routine_bytes, kernel.in_place.has_value(),
+                         stack_bytes(remarks, function)};
   } catch (const Halide::Error& error) {  // Halide::Error is not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }

@@ -16,6 +16,7 @@ struct EmittedKernel {
   Argument output;           // output buffer as the code sees it
   size_t scratch_bytes = 0;  // most bytes that a task holds from halide_malloc at a time
   bool in_place = false;     // whether the output is written over the input that the kernel names
+  size_t stack_bytes = 0;    // bytes of stack that it takes, without routines that it calls; 0: unknown
 };
 
 }  // namespace intarsia::halide

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "backends/halide/build/compile_kernel.h"
+#include "backends/halide/build/stack_bytes.h"
 #include "backends/halide/emit/kernel_message.h"
 #include "backends/halide/emit/message_stream.h"
 #include "base/code/worker_process.h"
@@ -55,6 +56,7 @@ bool reply_to(const std::string& message) {
 
 int main() {
   end_with_parent();
+  ask_for_stack_bytes();
   MessageReader reader;
   std::string message;
   while (true) {

@@ -12,6 +12,13 @@
 namespace intarsia::halide {
 namespace {
 
+/// Adds the scratch after the workspace of a plan without any.
+void append_scratch(MemoryPlan& memory, Scratch scratch) {
+  memory.scratch_offset = (memory.workspace_bytes + 63) / 64 * 64;
+  memory.workspace_bytes = memory.scratch_offset + scratch.total();
+  memory.scratch = std::move(scratch);
+}
+
 class Encoder {
  public:
   std::string encode(const Graph& graph, const std::vector<Call>& calls,
@@ -24,15 +31,11 @@ class Encoder {
                                        static_cast<uint32_t>(calls[c].times.number()), steps(calls[c]),
                                        checks(calls[c]), is_plain_copy(calls[c])));
     }
-    size_t scratch = 0;
-    for (const EmittedKernel& kernel : kernels)
-      scratch = std::max(scratch, (kernel.scratch_bytes + 63) / 64 * 64);
-    size_t arena = (memory.workspace_bytes + 63) / 64 * 64;
-    uint32_t workers = scratch > 0 ? static_cast<uint32_t>(options.threads) : 0;
-    memory.workspace_bytes = arena + scratch * workers;
+    if (memory.scratch.total() == 0) append_scratch(memory, scratch_of(calls, kernels, options, emit));
     builder_.Finish(fbs::CreateRegionPlan(builder_, 3, tensor_bytes(graph, graph.inputs),
-                                          tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
-                                          scratch, workers, builder_.CreateVector(kernels_),
+                                          tensor_bytes(graph, graph.outputs), memory.workspace_bytes,
+                                          memory.scratch_offset, memory.scratch.bytes,
+                                          static_cast<uint32_t>(memory.scratch.workers), builder_.CreateVector(kernels_),
                                           builder_.CreateVector(calls_), device_of(calls), moves(emit),
                                           emit.input_moves ? item_outputs(graph) : 0));
     return to_bytes(builder_);
@@ -123,6 +126,20 @@ class Encoder {
 };
 
 }  // namespace
+
+Scratch scratch_of(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
+                   const CompileOptions& options, const EmitOptions& emit) {
+  Scratch scratch;
+  bool shares = emit.input_moves == nullptr;
+  for (size_t c = 0; c < calls.size(); ++c) {
+    scratch.bytes = std::max(scratch.bytes, (kernels[c].scratch_bytes + 63) / 64 * 64);
+    scratch.calls.push_back(kernels[c].scratch_bytes > 0);
+    shares = shares && calls[c].times == 1 && !calls[c].kernel.isa.is_offloaded();
+  }
+  if (scratch.bytes > 0) scratch.workers = static_cast<size_t>(options.threads);
+  if (!shares) scratch.calls.clear();
+  return scratch;
+}
 
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,

@@ -9,7 +9,12 @@
 
 namespace intarsia::halide {
 
-/// Encodes the plan, and adds the workers' scratch to the workspace.
+/// Returns what the calls need for themselves. Nothing else lies there where calls run beside each other, or a run
+/// has several items.
+Scratch scratch_of(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
+                   const CompileOptions& options, const EmitOptions& emit);
+
+/// Encodes the plan. Scratch that it has no place for lies after the workspace.
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
                         const EmitOptions& emit, MemoryPlan& memory);

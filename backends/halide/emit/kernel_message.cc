@@ -269,6 +269,7 @@ std::string encode_reply(const CodegenReply& reply) {
     to.scratch_bytes = kernel.scratch_bytes;
     to.symbol = kernel.symbol;
     to.in_place = kernel.in_place;
+    to.stack_bytes = kernel.stack_bytes;
   }
   return pack_table<msg::Reply>(to);
 }
@@ -281,7 +282,7 @@ CodegenReply decode_reply(const std::string& bytes) {
   if (!from.error.empty()) return fail("{}", from.error);
   if (from.output == nullptr) return fail("the reply has no output");
   return EmittedKernel{from.symbol, std::string(from.object.begin(), from.object.end()), decode(*from.output),
-                       from.scratch_bytes, from.in_place};
+                       from.scratch_bytes, from.in_place, from.stack_bytes};
 }
 
 }  // namespace intarsia::halide

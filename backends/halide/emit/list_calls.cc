@@ -50,6 +50,14 @@ KernelCall list_call(const Call& call, const EmittedKernel& kernel, const std::v
   return to;
 }
 
+/// Returns the memory that kernels of open sizes may hold at a time.
+uint64_t scratch_in_open_region(const std::vector<EmittedKernel>& kernels) {
+  uint64_t bytes = 0;
+  for (const EmittedKernel& kernel : kernels)
+    bytes = std::max<uint64_t>(bytes, (kernel.scratch_bytes + 63) / 64 * 64);
+  return bytes + open_scratch_bytes;
+}
+
 uint64_t bytes_of(const Graph& graph, ValueId value) {
   const ValueType& type = graph.value(value).type;
   return dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape())));
@@ -91,11 +99,9 @@ RegionCalls list_calls(const Graph& graph, const std::vector<SizeRequirement>& r
   for (size_t c = 0; c < calls.size(); ++c)
     region.calls.push_back(list_call(calls[c], kernels[c], memory.places[c], options));
   for (const auto& [bytes, first, last] : memory.buffers) region.workspace.push_back({bytes, first, last});
-  for (const EmittedKernel& kernel : kernels)
-    region.scratch_bytes = std::max<uint64_t>(region.scratch_bytes, (kernel.scratch_bytes + 63) / 64 * 64);
   region.is_placed = !is_bound_by_runs(graph);
-  region.scratch_offset = (memory.workspace_bytes + 63) / 64 * 64;
-  if (!region.is_placed) region.scratch_bytes += open_scratch_bytes;
+  region.scratch_offset = memory.scratch_offset;
+  region.scratch_bytes = region.is_placed ? memory.scratch.bytes : scratch_in_open_region(kernels);
   for (const auto& [nonnegative, why] : requirements) region.requirements.emplace_back(nonnegative, why);
   if (emit.input_moves != nullptr) region.items = list_items(graph, *emit.input_moves);
   region.sources = call_sources();

@@ -8,7 +8,7 @@
 
 namespace intarsia::halide {
 
-/// Lists the calls of a region; the arguments are those of make_region.
+/// Lists the calls of a region whose plan is encoded; the arguments are those of make_region.
 RegionCalls list_calls(const Graph& graph, const std::vector<SizeRequirement>& requirements,
                        const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                        const MemoryPlan& memory, const CompileOptions& options, const EmitOptions& emit);

@@ -34,10 +34,10 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
                            MemoryPlan memory, const CompileOptions& options, const EmitOptions& emit) {
   CompiledRegion region;
   const bool is_open = is_bound_by_runs(graph);
-  region.calls = std::make_shared<const RegionCalls>(
-      list_calls(graph, requirements, calls, kernels, memory, options, emit));
   region.blob = is_open ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
                         : encode_plan(graph, calls, kernels, options, emit, memory);
+  region.calls = std::make_shared<const RegionCalls>(
+      list_calls(graph, requirements, calls, kernels, memory, options, emit));
   if (is_open) region.open_workspace = open_workspace(memory, kernels, options.threads);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;
@@ -49,6 +49,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   std::set<std::string> seen;
   for (const EmittedKernel& kernel : kernels)
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);
+  for (const EmittedKernel& kernel : kernels)
+    region.stack_bytes = std::max(region.stack_bytes, kernel.stack_bytes);
   region.kernels = static_cast<int>(region.object_files.size());
   // Code with checks includes Halide's own runtime.
   if (!emit.checks && !kernels.empty())

@@ -132,6 +132,7 @@ class Fuser {
       if (next == no_node || taken_[index(next)] || layouts_.is_view[index(next)]) return false;
       const Node& node = graph_.node(next);
       if (!fits(node, group.output, group, grown_reduction)) return false;
+      if (added.empty() && is_left_to_reduction(node, group)) return false;
       added.insert(next);
       add_inputs_beside(node, group, added);
       live.insert(node.outputs[0]);
@@ -157,6 +158,16 @@ class Fuser {
     const auto bits = [&](ValueId value) { return dtype_bits(graph_.value(value).type.dtype); };
     return op_of(node) == CoreOp::dequantize ||
            (op_of(node) == CoreOp::cast && bits(node.inputs[0]) == 16 && bits(node.outputs[0]) == 32);
+  }
+
+  /// Checks for a node that makes numbers of integers of 8 bits for a reduction alone: the reduction makes them where
+  /// it reads them, so that memory holds a quarter of the bytes.
+  bool is_left_to_reduction(const Node& node, const Group& group) const {
+    if (group.form != Form::contraction && group.form != Form::window) return false;
+    const std::vector<NodeId>& readers = readers_[index(node.outputs[0])];
+    return op_of(node) == CoreOp::dequantize && dtype_bits(graph_.value(node.inputs[0]).type.dtype) == 8 &&
+           readers.size() == 1 && form_of(graph_.node(readers[0])) == Form::reduction &&
+           !is_region_output(node.outputs[0]);
   }
 
   /// Adds what only the node reads, beside the group, if it costs nothing there: numbers of integers of 8

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "backends/halide/canonicalize/canonicalize.h"
-#include "backends/halide/memory/lifetimes.h"
 #include "backends/halide/memory/pack_weights.h"
 #include "backends/halide/schedule/winograd.h"
 
@@ -16,8 +15,10 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Layouts& layouts, const std::vector<Call>& calls)
-      : layouts_(layouts), graph_(layouts.graph), calls_(calls) {}
+  Planner(const Layouts& layouts, const std::vector<Call>& calls, Scratch scratch)
+      : layouts_(layouts), graph_(layouts.graph), calls_(calls) {
+    plan_.scratch = std::move(scratch);
+  }
 
   MemoryPlan plan() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) fixed_[graph_.inputs[i]] = {Where::input, i, 0};
@@ -54,29 +55,12 @@ class Planner {
   }
 
   void place_workspace() {
-    std::map<ValueId, Lifetime> lifetimes = find_lifetimes(layouts_, calls_);
-    if (is_bound_by_runs(graph_)) return list_buffers(lifetimes);
-    std::map<ValueId, ValueId> taken_over;  // root of a call's output -> root of its input
-    for (const Call& call : calls_)
-      if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);
-    auto owner = [&](ValueId root) {
-      for (auto at = taken_over.find(root); at != taken_over.end(); at = taken_over.find(root))
-        root = at->second;
-      return root;
-    };
-    for (const auto& [later, earlier] : taken_over) {
-      Lifetime& whole = lifetimes.at(owner(earlier));
-      whole.last = std::max(whole.last, lifetimes.at(later).last);
-    }
-    std::vector<ValueId> owners;
-    std::vector<Lifetime> buffers;
-    for (const auto& [root, lifetime] : lifetimes)
-      if (!taken_over.contains(root)) owners.push_back(root), buffers.push_back(lifetime);
-    const ArenaPlan arena = plan_arena(buffers);
-    for (size_t i = 0; i < owners.size(); ++i)
-      fixed_[owners[i]] = {Where::workspace, 0, static_cast<int64_t>(arena.offsets[i])};
-    for (const auto& [later, earlier] : taken_over) fixed_[later] = fixed_.at(owner(earlier));
-    plan_.workspace_bytes = arena.bytes;
+    if (is_bound_by_runs(graph_)) return list_buffers(find_lifetimes(layouts_, calls_));
+    const WorkspacePlan plan = plan_workspace(layouts_, calls_, plan_.scratch);
+    for (const auto& [root, offset] : plan.offsets)
+      fixed_[root] = {Where::workspace, 0, static_cast<int64_t>(offset)};
+    plan_.workspace_bytes = plan.bytes;
+    plan_.scratch_offset = plan.scratch_offset;
   }
 
   Place place(ValueId value) const {
@@ -144,6 +128,8 @@ std::string print_place(const Place& place, bool is_open) {
 std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory) {
   std::string text =
       fmt::format("workspace {} bytes, {} constants\n", memory.workspace_bytes, memory.constants.size());
+  if (memory.scratch.total() > 0 && memory.buffers.empty())
+    text += fmt::format("scratch of {} bytes at {}\n", memory.scratch.total(), memory.scratch_offset);
   for (size_t c = 0; c < calls.size(); ++c) {
     std::vector<std::string> places;
     for (const Place& place : memory.places[c]) places.push_back(print_place(place, !memory.buffers.empty()));
@@ -155,8 +141,8 @@ std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls,
   return text;
 }
 
-MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) {
-  return Planner(layouts, calls).plan();
+MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls, Scratch scratch) {
+  return Planner(layouts, calls, std::move(scratch)).plan();
 }
 
 }  // namespace intarsia::halide

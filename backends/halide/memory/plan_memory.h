@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/halide/layout/choose_layouts.h"
+#include "backends/halide/memory/plan_workspace.h"
 #include "backends/halide/schedule/kernel.h"
 #include "target/target.h"
 
@@ -26,6 +27,8 @@ struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // places of each call's inputs, then its output, in its first run
   std::vector<Tensor> constants;           // constants as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
+  size_t scratch_offset = 0;
+  Scratch scratch = {};
   /// Parts of the workspace of a region with open sizes, from the first call that writes each to the last
   /// that reads it, which are placed when the sizes are known; empty if all sizes are numbers.
   std::vector<OpenWorkspace> buffers;
@@ -33,7 +36,7 @@ struct MemoryPlan {
       {};  // bytes that packed weights take in addition, by reason (WeightGrowth)
 };
 
-MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls);
+MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls, Scratch scratch = {});
 
 /// Prints a line per call: "%y = workspace+64 of input 0, constant 1".
 std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory);

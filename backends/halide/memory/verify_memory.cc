@@ -80,12 +80,8 @@ class Verifier {
         return fail("halide: internal error: kernel {} reads %{} after it was overwritten", number,
                     name_of(call.inputs[i]));
     }
-    if (places.back().where != Where::workspace) return {};
-    const auto [begin, end] = range_of(call.output, places.back(), call.walk(call.inputs.size()));
-    if (end > plan_.workspace_bytes)
-      return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end,
-                  plan_.workspace_bytes);
-    if (!owners_.owns(root_of(call.output), begin, end)) owners_.claim(begin, end, root_of(call.output));
+    TRY(claim_output(call, places.back()));
+    claim_scratch(number);
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (places[i].where != Where::workspace || call.kernel.in_place == i) continue;
       const auto [from, to] = range_of(call.inputs[i], places[i], call.walk(i));
@@ -93,10 +89,35 @@ class Verifier {
         return fail("halide: internal error: kernel {} overwrites %{} while it reads it", number,
                     name_of(call.inputs[i]));
     }
+    if (!owns_output(call, places.back()))
+      return fail("halide: internal error: kernel {} keeps its own values in %{}", number, name_of(call.output));
     return {};
   }
 
  private:
+  Status claim_output(const Call& call, const Place& place) {
+    if (place.where != Where::workspace) return {};
+    const auto [begin, end] = range_of(call.output, place, call.walk(call.inputs.size()));
+    if (end > plan_.workspace_bytes)
+      return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end,
+                  plan_.workspace_bytes);
+    if (!owners_.owns(root_of(call.output), begin, end)) owners_.claim(begin, end, root_of(call.output));
+    return {};
+  }
+
+  bool owns_output(const Call& call, const Place& place) const {
+    if (place.where != Where::workspace) return true;
+    const auto [begin, end] = range_of(call.output, place, call.walk(call.inputs.size()));
+    return owners_.owns(root_of(call.output), begin, end);
+  }
+
+  /// Gives no value the bytes in which the kernel keeps its own.
+  void claim_scratch(size_t call) {
+    const Scratch& scratch = plan_.scratch;
+    if (scratch.total() > 0 && (scratch.calls.empty() || scratch.calls[call]))
+      owners_.claim(plan_.scratch_offset, plan_.scratch_offset + scratch.total(), no_value);
+  }
+
   ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }
   const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
 

@@ -16,6 +16,23 @@ constexpr size_t most_tries = 2, most_tries_of_small = 64;
 /// estimates.
 constexpr int most_rounds = 4;
 
+/// Returns ": alive at once are 'conv1' (1.2 MB), 'conv2' (0.3 MB) and 2 more", if that is known.
+std::string print_peak(const MemoryUse& use) {
+  constexpr size_t most_shown = 4;
+  if (use.peak.empty()) return "";
+  std::string text = ", when there are alive";
+  for (size_t i = 0; i < std::min(use.peak.size(), most_shown); ++i)
+    text += fmt::format("{} '{}' ({})", i == 0 ? "" : ",", use.peak[i].node, print_byte_size(use.peak[i].bytes));
+  if (use.peak.size() > most_shown) text += fmt::format(" and {} more", use.peak.size() - most_shown);
+  return text;
+}
+
+/// Returns what makes a program need less.
+std::string remedy_of(const MemoryUse& use) {
+  return use.peak.empty() ? "allow more, or give other devices with -d"
+                          : "allow more, or take a smaller input, fewer channels there, or 8 bits";
+}
+
 uint32_t first_exceeded(const PlanningProblem& problem, const std::vector<MemoryUse>& uses) {
   uint32_t space = 0;
   while (space < uses.size() && uses[space].total() <= problem.memory_limit(space)) ++space;
@@ -117,10 +134,10 @@ Status check_memory(const PlanningProblem& problem, const std::vector<MemoryUse>
   const MemoryUse& use = uses[space];
   return fail(
       ErrorKind::unsupported,
-      "--memory {}: the limit is {}, and {} needs {}: {} of constants and {} of working memory; allow "
-      "more, or give other devices with -d",
+      "--memory {}: the limit is {}, and {} needs {}, {} more: {} of constants and {} of working memory{}; {}",
       problem.spaces[space], print_byte_size(problem.memory_limit(space)), plan, print_byte_size(use.total()),
-      print_byte_size(use.constants), print_byte_size(use.arena));
+      print_byte_size(use.total() - problem.memory_limit(space)), print_byte_size(use.constants),
+      print_byte_size(use.arena), print_peak(use), remedy_of(use));
 }
 
 }  // namespace intarsia

@@ -1,0 +1,44 @@
+// Places of a region's values in its workspace: values that are never alive at the same time share bytes, and an
+// output that is written over an input has its place.
+#pragma once
+
+#include <map>
+
+#include "backends/halide/memory/lifetimes.h"
+#include "target/target.h"
+
+namespace intarsia::halide {
+
+/// Bytes that kernels keep for themselves while they run, in one place of the workspace for all calls.
+struct Scratch {
+  size_t bytes = 0;          // the most that a worker of a kernel takes; a multiple of 64
+  size_t workers = 0;        // 0 if no kernel takes any
+  std::vector<bool> calls;   // those that take some; empty: it shares bytes with no value
+  size_t total() const { return bytes * workers; }
+};
+
+struct WorkspacePlan {
+  std::map<ValueId, size_t> offsets;  // bytes, by root
+  size_t scratch_offset = 0;
+  size_t bytes = 0;
+};
+
+/// Places the roots of a region whose sizes are numbers, and the kernels' own memory, which may be that of values that
+/// no call with scratch finds alive.
+WorkspacePlan plan_workspace(const Layouts& layouts, const std::vector<Call>& calls, const Scratch& scratch = {});
+
+/// Values that are alive during one call, and what they take.
+struct LivePeak {
+  size_t call = 0;
+  std::vector<ValueId> roots;  // the largest first
+  size_t bytes = 0;
+};
+
+/// Returns the call during which the values in the workspace take most. It takes no less in any plan with this
+/// order of calls.
+LivePeak find_live_peak(const Layouts& layouts, const std::vector<Call>& calls);
+
+/// Returns the values of that peak by their source nodes, those of one node as one; none with open sizes.
+std::vector<LiveValue> describe_peak(const Layouts& layouts, const std::vector<Call>& calls);
+
+}  // namespace intarsia::halide
