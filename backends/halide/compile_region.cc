@@ -120,7 +120,8 @@ Result<GeneratedRegion> generate_region(const RegionWork& work, const Graph& gra
   print("fuse", [&] { return print_groups(layouts, groups); });
 
   // Kernels with equal text are equal.
-  std::vector<Call> calls = make_kernels(layouts, groups, isa, threads_of_kernels(isa, options), typical_sizes(work.region));
+  std::vector<Call> calls =
+      make_kernels(layouts, groups, isa, threads_of_kernels(isa, options), typical_sizes(work.region));
   share_kernels(calls);
   print("make_kernels", [&] { return print_calls(layouts, calls); });
 
@@ -166,14 +167,16 @@ uint64_t limited_bytes(const CompiledRegion& region, const CompileOptions& optio
   return bytes;
 }
 
-/// Makes code that fits into the limit, or else comes close: of convolutions that sum directly, in blocks of few
-/// rows, of which kernels keep small copies; then of large parts in strips of rows.
-Result<GeneratedRegion> generate_small_region(const RegionWork& work, const Graph& graph, Isa isa, CompileOptions options,
-                                     GeneratedRegion best) {
+/// Makes code that fits into the limit, or else comes close: of convolutions that sum directly, in blocks of
+/// few rows, of which kernels keep small copies; then of large parts in strips of rows.
+Result<GeneratedRegion> generate_small_region(const RegionWork& work, const Graph& graph, Isa isa,
+                                              CompileOptions options, GeneratedRegion best) {
   constexpr int most_rounds = 4;
   constexpr uint64_t blocks_of_limit = 8, least_block_bytes = 8192;
   options.exact_math = true;
-  isa.l2_bytes = std::min(isa.l2_bytes, static_cast<int64_t>(std::max(options.memory_bytes / blocks_of_limit, least_block_bytes)));
+  isa.l2_bytes =
+      std::min(isa.l2_bytes,
+               static_cast<int64_t>(std::max(options.memory_bytes / blocks_of_limit, least_block_bytes)));
   const MakeDraft draft = [&](const Graph& of) {
     Draft made = make_draft(work, of, isa, threads_of_kernels(isa, options));
     order_calls(made.layouts, made.calls);

@@ -48,14 +48,17 @@ Status write_plans(const Emission& emission) {
 }
 
 /// Measures each function on its own for the report, and checks the limits for all functions together.
-Status measure_functions(const fbs::ProgramT& program, std::vector<CompiledFunction>& functions) {
+Status measure_functions(const fbs::ProgramT& program, Emission& emission) {
+  std::vector<CompiledFunction>& functions = emission.functions;
   for (size_t i = 0; i < functions.size(); ++i) {
     const fbs::FunctionT& described = *program.functions[i];
     functions[i].memory = measure_memory(program, described);
     const std::vector<uint64_t> arenas = arena_bytes(program, described);
     functions[i].arena_bytes = std::reduce(arenas.begin(), arenas.end(), uint64_t{0});
   }
-  return check_memory(*functions[0].problem, measure_memory(program));
+  std::vector<MemoryUse> uses = measure_memory(program);
+  if (emission.request.plain_c) leave_out_constants(uses);
+  return check_memory(*functions[0].problem, uses);
 }
 
 /// Finds what plain C takes, and writes it.
@@ -76,7 +79,7 @@ Status emit_functions(Emission& emission) {
   for (const CompiledFunction& function : emission.functions)
     parts.push_back(parts_of(function, emission.request.plain_c.has_value()));
   DescribedProgram program = TRY(describe_program(parts, emission.request));
-  TRY(measure_functions(program.description, emission.functions));
+  TRY(measure_functions(program.description, emission));
   emission.constants_bytes = program.constants_bytes();
   if (!emission.request.stop_after.empty()) return {};
   if (emission.request.plain_c)

@@ -53,8 +53,12 @@ const std::vector<BoundaryPrice>& PlanningTools::boundaries(TimeSource source) {
 }
 
 void PlanningTools::add_memory() {
-  tools_.memory = {[this](const Plan& plan) { return meter_.measure(plan); },
-                   [this](const Plan& plan) { return meter_.estimate(plan); },
+  const auto limited = [is_plain_c = compiler_.request().plain_c.has_value()](auto uses) {
+    if (uses && is_plain_c) leave_out_constants(*uses);
+    return uses;
+  };
+  tools_.memory = {[this, limited](const Plan& plan) { return limited(meter_.measure(plan)); },
+                   [this, limited](const Plan& plan) { return limited(meter_.estimate(plan)); },
                    [this](const Plan& plan, const std::vector<ChosenStage>& stages) {
                      return meter_.measure(plan, stages);
                    }};

@@ -15,13 +15,18 @@ namespace intarsia {
 struct MemoryUse {
   uint64_t constants = 0;  // constants in the form that regions keep, equal ones once
   uint64_t arena = 0;      // values between regions, and workspaces
-  /// Values of its only region that are alive when that takes most, the largest first; empty if there are several
-  /// regions, or they are unknown.
+  /// Values of its only region that are alive when that takes most, the largest first; empty if there are
+  /// several regions, or they are unknown.
   std::vector<LiveValue> peak = {};
   size_t scratch = 0;  // what kernels of its only region keep beside them
   size_t stack = 0;    // most that one of its kernels takes of the stack
   uint64_t total() const { return constants + arena; }
 };
+
+/// Leaves out what is not in the memory that is limited where code and constants are in flash.
+inline void leave_out_constants(std::vector<MemoryUse>& uses) {
+  for (MemoryUse& use : uses) use.constants = 0;
+}
 
 /// Function that returns a plan's use of each memory.
 using MeasureMemory = std::function<Result<std::vector<MemoryUse>>(const Plan& plan)>;

@@ -42,12 +42,13 @@ Json memory_json(const ExplainedSlot& slot) {
   Json peak = Json::array();
   for (const LiveValue& value : slot.memory ? slot.memory->peak : std::vector<LiveValue>())
     peak.push_back({{"node", value.node}, {"bytes", value.bytes}});
-  return {{"constants_bytes", bytes(&MemoryUse::constants)},
-          {"arena_bytes", bytes(&MemoryUse::arena)},
-          {"limit_bytes", number_or_null(slot.memory_limit)},
-          {"peak", peak.empty() ? Json(nullptr) : peak},
-          {"scratch_bytes", peak.empty() ? Json(nullptr) : Json(slot.memory->scratch)},
-          {"stack_bytes", peak.empty() || slot.memory->stack == 0 ? Json(nullptr) : Json(slot.memory->stack)}};
+  return {
+      {"constants_bytes", bytes(&MemoryUse::constants)},
+      {"arena_bytes", bytes(&MemoryUse::arena)},
+      {"limit_bytes", number_or_null(slot.memory_limit)},
+      {"peak", peak.empty() ? Json(nullptr) : peak},
+      {"scratch_bytes", peak.empty() ? Json(nullptr) : Json(slot.memory->scratch)},
+      {"stack_bytes", peak.empty() || slot.memory->stack == 0 ? Json(nullptr) : Json(slot.memory->stack)}};
 }
 
 Json slots_json(const Explanation& explanation) {

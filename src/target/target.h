@@ -41,9 +41,9 @@ struct CompileOptions {
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math =
       false;  // direct arithmetic only; if false, errors up to 1e-4 of the largest output are allowed
-  DType rounds_to = DType::f32;        // type that products of f32 may round factors to: bf16, f16
-  /// Most bytes that the region should take, at the cost of time: of its workspace and, if they are limited too, of
-  /// its constants; 0: any number. The smallest region is made if none takes as little.
+  DType rounds_to = DType::f32;  // type that products of f32 may round factors to: bf16, f16
+  /// Most bytes that the region should take, at the cost of time: of its workspace and, if they are limited
+  /// too, of its constants; 0: any number. The smallest region is made if none takes as little.
   uint64_t memory_bytes = 0;
   bool limits_constants = true;
   bool prefers_size = false;           // avoid all speedups that enlarge the program
@@ -106,10 +106,11 @@ struct CompiledRegion {
   std::vector<std::string> cpu_features = {};
   /// Notes on the kernels that a run reports to RunContext::trace, in that order; empty if unknown.
   std::vector<KernelNote> notes = {};
-  /// Values that are in the workspace at the same time when they take most, the largest first; empty if unknown.
+  /// Values that are in the workspace at the same time when they take most, the largest first; empty if
+  /// unknown.
   std::vector<LiveValue> peak = {};
-  size_t scratch_bytes = 0;  // part of the workspace in which kernels keep copies and the like
-  size_t stack_bytes = 0;    // most that one of its kernels takes of the stack; 0: unknown
+  size_t scratch_bytes = 0;                // part of the workspace in which kernels keep copies and the like
+  size_t stack_bytes = 0;                  // most that one of its kernels takes of the stack; 0: unknown
   std::vector<WeightGrowth> growths = {};  // growth by reason; empty if unknown or none
   /// Calls of its kernels, for programs in plain C; null if only the run half can make them.
   std::shared_ptr<const RegionCalls> calls = {};

@@ -6,6 +6,7 @@ src/measure/ record_runs.cc
 backends/halide/emit/ kernel_calls.h list_calls.cc
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import subprocess
 import keyword_spotting
 import numpy as np
 import pytest
-from cli_models import call, call_json, error_of, save
+from cli_models import SOURCE, call, error_of, save
 from emitted_c import (
     STRICT,
     assert_equal,
@@ -297,6 +298,54 @@ def test_a_dry_run_says_what_it_takes(tmp_path):
     assert (
         0 < report["largest_kernel"]["bytes"] <= report["flash_bytes"]["code"] + report["flash_bytes"]["data"]
     )
+
+
+def save_chain(path):
+    """Convolutions whose first values are much larger than all others: x [1, 3, 64, 64] -> y [1, 8, 8, 8]."""
+    nodes, constants, value = [], [], "x"
+    for i, (before, after) in enumerate(((3, 16), (16, 24), (24, 8))):
+        constants.append((f"w{i}", random(i, after, before, 3, 3)))
+        nodes.append(
+            helper.make_node(
+                "Conv", [value, f"w{i}"], [f"c{i}"], f"conv{i}", pads=[1, 1, 1, 1], strides=[2, 2]
+            )
+        )
+        nodes.append(helper.make_node("Relu", [f"c{i}"], [f"r{i}"]))
+        value = f"r{i}"
+    outputs = [("r2", TensorProto.FLOAT, [1, 8, 8, 8])]
+    return save(path, nodes, [("x", TensorProto.FLOAT, [1, 3, 64, 64])], outputs, constants)
+
+
+def test_memory_is_limited(tmp_path):
+    model = save_chain(tmp_path / "model.onnx")
+    most = emit(model, tmp_path / "c", *FAST, "--dry-run")["plain_c"]["ram_bytes"]["arena"]
+    small = compare(model, tmp_path, "--memory", f"cpu={most // 2}")["plain_c"]["ram_bytes"]["arena"]
+    assert small <= most // 2
+    error = refused(model, tmp_path / "other", "--memory", "cpu=2KB")
+    assert re.search(
+        r"--memory cpu: the limit is 2 KB.*more: 0 bytes of constants and .* working memory", error
+    ), error
+
+
+def test_a_board_times_its_kernels(tmp_path):
+    """As a file of times says it."""
+    convolutions(tmp_path / "model.onnx")
+    report = emit(tmp_path / "model.onnx", tmp_path / "c", *FAST)
+    flags = (
+        "-std=c11",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-DINTARSIA_PROFILE",
+        '-DBOARD_TEST="net_test.c"',
+        "-Wno-format",
+    )
+    board = build(tmp_path / "c", report, SOURCE / "bench/board.c", flags=flags)
+    times = json.loads(
+        subprocess.run([board], cwd=tmp_path / "c", capture_output=True, text=True, check=True).stdout
+    )
+    assert times["machine"]["architecture"] == "x86_64" and len(times["kernels"]) >= 5
+    assert all(0 < kernel["seconds"] < 1 and len(kernel["digest"]) == 32 for kernel in times["kernels"])
 
 
 # ---- what is refused ----

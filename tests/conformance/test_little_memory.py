@@ -55,7 +55,12 @@ def test_a_large_net_computes_the_same_in_a_part_of_its_memory(part, tmp_path):
 def test_what_needs_the_memory_is_told(tmp_path):
     model = save_person_detection(tmp_path / "model.onnx")
     constants = memory_of(model)["constants_bytes"]
-    message = error_of("compile", model, "-o", tmp_path / "none.so", *OURS, "--memory", f"cpu={constants + 1000}")
+    message = error_of(
+        "compile", model, "-o", tmp_path / "none.so", *OURS, "--memory", f"cpu={constants + 1000}"
+    )
     assert "--memory cpu: the limit is" in message and " more: " in message
-    assert "when there are alive '" in message and "take a smaller input, fewer channels there, or 8 bits" in message
+    assert (
+        "when there are alive '" in message
+        and "take a smaller input, fewer channels there, or 8 bits" in message
+    )
     assert not (tmp_path / "none.so").exists()

@@ -27,7 +27,9 @@ def save_person_detection(path, size=SIZE):
         pads = [0 if stride == 2 else taps // 2] * 2 + [taps // 2] * 2
         inputs = [value, f"{name}_w", f"{name}_b"]
         nodes.append(
-            helper.make_node("Conv", inputs, [f"{name}_y"], name, group=group, strides=[stride] * 2, pads=pads)
+            helper.make_node(
+                "Conv", inputs, [f"{name}_y"], name, group=group, strides=[stride] * 2, pads=pads
+            )
         )
         nodes.append(helper.make_node("Clip", [f"{name}_y", "zero", "six"], [f"{name}_r"], f"{name}_clip"))
         return f"{name}_r"

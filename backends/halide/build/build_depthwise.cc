@@ -101,8 +101,8 @@ class DepthwiseSchedule {
       return rows_of_equal_blocks(b_.size(shape_[2]), as_int(stage_bytes(b_.isa()) / bytes) / b_.size(of_row),
                                   threads > 1 ? 2 * threads : 1);
     const int64_t rows = shape_[2].number();
-    int64_t chunk =
-        std::clamp<int64_t>(stage_bytes(b_.isa()) / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
+    int64_t chunk = std::clamp<int64_t>(stage_bytes(b_.isa()) / (of_row.number() * bytes),
+                                        std::min<int64_t>(rows, 4), rows);
     if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
     return as_int(chunk);
   }

@@ -83,8 +83,11 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     std::string object = TRY(std::move(made));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
-    return EmittedKernel{symbol, std::move(object), built.output_argument,
-                         scratch_bytes(module) + built.routine_bytes, kernel.in_place.has_value(),
+    return EmittedKernel{symbol,
+                         std::move(object),
+                         built.output_argument,
+                         scratch_bytes(module) + built.routine_bytes,
+                         kernel.in_place.has_value(),
                          stack_bytes(remarks, function)};
   } catch (const Halide::Error& error) {  // Halide::Error is not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());

@@ -13,7 +13,8 @@
 namespace intarsia::halide {
 namespace {
 
-/// Bytes that a frame may take besides those that LLVM says: the return address, and an alignment to a cache line.
+/// Bytes that a frame may take besides those that LLVM says: the return address, and an alignment to a cache
+/// line.
 constexpr size_t beside_frame = 64 + 8;
 
 const std::regex& remark() {
@@ -32,7 +33,8 @@ std::string read_from_start(int file) {
 
 void ask_for_stack_bytes() {
   const char* const given = std::getenv("HL_LLVM_ARGS");
-  const std::string all = fmt::format("{} -pass-remarks-analysis=prologepilog", given == nullptr ? "" : given);
+  const std::string all =
+      fmt::format("{} -pass-remarks-analysis=prologepilog", given == nullptr ? "" : given);
   setenv("HL_LLVM_ARGS", all.c_str(), 1);
 }
 

@@ -22,7 +22,8 @@ template <typename Attributes>
 std::optional<RowWindow> window_of(const Attributes& a, int64_t taps) {
   const size_t axes = a.strides.size();
   if (!a.pads[0].is_number() || !a.pads[axes].is_number()) return std::nullopt;
-  const RowWindow window{a.strides[0], (taps - 1) * a.dilations[0] + 1, a.pads[0].number(), a.pads[axes].number()};
+  const RowWindow window{a.strides[0], (taps - 1) * a.dilations[0] + 1, a.pads[0].number(),
+                         a.pads[axes].number()};
   // A window that only touches padding has no row to read.
   const auto is_allowed = [&](int64_t pad) { return pad >= 0 && pad < window.reach; };
   if (!is_allowed(window.pad_before) || !is_allowed(window.pad_after)) return std::nullopt;
@@ -42,12 +43,13 @@ std::optional<RowWindow> row_window(const Graph& graph, const Node& node) {
   if (op_of(node) != CoreOp::conv) return std::nullopt;
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   const bool rows_are_taps = conv.unfolded > 1 && conv.strides.size() == 1;
-  if (conv.input_dilations[0] != 1 || rows_are_taps || !graph.value(node.inputs[1]).constant) return std::nullopt;
+  if (conv.input_dilations[0] != 1 || rows_are_taps || !graph.value(node.inputs[1]).constant)
+    return std::nullopt;
   return window_of(conv, shape_of(graph, node.inputs[1])[row_axis]);
 }
 
-/// Checks whether the node reads rows of the input: not the weights of a convolution, nor what is the same for all
-/// rows.
+/// Checks whether the node reads rows of the input: not the weights of a convolution, nor what is the same
+/// for all rows.
 bool reads_rows(const Graph& graph, const Node& node, size_t input) {
   const bool is_window = form_of(node) == Form::contraction || form_of(node) == Form::window;
   if (is_window) return input == 0;
@@ -140,7 +142,8 @@ class StripWriter {
     const auto [view, is_new] = views_.try_emplace({piece.value, rows.first, rows.end}, no_value);
     if (!is_new) return view->second;
     view->second = add_value(whole, rows, distance);
-    nodes_.push_back(make_node(graph_.node(part_.nodes.back()).name, CoreOp::slice, {piece.value}, {view->second}, slice));
+    nodes_.push_back(
+        make_node(graph_.node(part_.nodes.back()).name, CoreOp::slice, {piece.value}, {view->second}, slice));
     return view->second;
   }
 
@@ -154,7 +157,8 @@ class StripWriter {
       set_attributes(node, attributes);
     };
     if (op_of(node) == CoreOp::conv) set(attributes_of<ConvAttributes>(node));
-    if (op_of(node) == CoreOp::max_pool || op_of(node) == CoreOp::average_pool) set(attributes_of<PoolAttributes>(node));
+    if (op_of(node) == CoreOp::max_pool || op_of(node) == CoreOp::average_pool)
+      set(attributes_of<PoolAttributes>(node));
   }
 
   Graph& graph_;
@@ -177,7 +181,8 @@ std::optional<RowPart> find_row_part(const Graph& graph, ValueId from, ValueId t
   RowPart part{from, to, {}, {}};
   for (size_t n = index(last) + 1; n-- > 0;) {
     const Node& node = graph.nodes[n];
-    if (!before.contains(node.outputs[0]) || !after.contains(node.outputs[0]) || node.outputs[0] == from) continue;
+    if (!before.contains(node.outputs[0]) || !after.contains(node.outputs[0]) || node.outputs[0] == from)
+      continue;
     const std::optional<RowWindow> window = row_window(graph, node);
     if (!window) return std::nullopt;
     part.nodes.push_back(NodeId(n)), part.windows.push_back(*window);
@@ -190,11 +195,14 @@ std::optional<RowPart> find_row_part(const Graph& graph, ValueId from, ValueId t
     const bool is_inside = inside.contains(NodeId(n));
     for (size_t i = 0; i < graph.nodes[n].inputs.size(); ++i) {
       const ValueId input = graph.nodes[n].inputs[i];
-      const bool is_made = graph.value(input).producer != no_node && inside.contains(graph.value(input).producer);
+      const bool is_made =
+          graph.value(input).producer != no_node && inside.contains(graph.value(input).producer);
       if (!is_inside && is_made && input != to) return std::nullopt;
-      if (is_inside && (is_made || input == from) && !reads_strips(graph, graph.nodes[n], i)) return std::nullopt;
+      if (is_inside && (is_made || input == from) && !reads_strips(graph, graph.nodes[n], i))
+        return std::nullopt;
     }
-    if (is_inside && NodeId(n) != last && is_region_result(graph, graph.nodes[n].outputs[0])) return std::nullopt;
+    if (is_inside && NodeId(n) != last && is_region_result(graph, graph.nodes[n].outputs[0]))
+      return std::nullopt;
   }
   return part;
 }
@@ -210,7 +218,8 @@ std::vector<Rows> rows_of_strip(const Graph& graph, const RowPart& part, Rows of
       const int64_t all = sizes_of(graph, node.inputs[input])[row_axis].number();
       const Rows wanted = input_rows(part.windows[i], rows[i], all);
       const auto [at, is_new] = needed.try_emplace(node.inputs[input], wanted);
-      if (!is_new) at->second = {std::min(at->second.first, wanted.first), std::max(at->second.end, wanted.end)};
+      if (!is_new)
+        at->second = {std::min(at->second.first, wanted.first), std::max(at->second.end, wanted.end)};
     }
   }
   rows.back() = needed.at(part.from);
@@ -220,7 +229,8 @@ std::vector<Rows> rows_of_strip(const Graph& graph, const RowPart& part, Rows of
 std::vector<Rows> divide_rows(int64_t rows, int64_t strips) {
   const int64_t each = (rows + strips - 1) / strips;
   std::vector<Rows> divided;
-  for (int64_t first = 0; first < rows; first += each) divided.push_back({first, std::min(first + each, rows)});
+  for (int64_t first = 0; first < rows; first += each)
+    divided.push_back({first, std::min(first + each, rows)});
   return divided;
 }
 

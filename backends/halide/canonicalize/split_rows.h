@@ -1,5 +1,5 @@
-// Strips of rows: a part of the graph between two values computes some rows after the other, so that what lies
-// between them never is in memory as a whole.
+// Strips of rows: a part of the graph between two values computes some rows after the other, so that what
+// lies between them never is in memory as a whole.
 //   %y = Conv(%x, %w), %z = Relu(MaxPool(%y))   with 2 strips ->
 //   %x0 = Slice(%x), %z0 = Relu(MaxPool(Conv(%x0, %w))), %x1 = Slice(%x), ..., %z = Concat(%z0, %z1)
 // Strips read the rows around theirs that windows reach, and compute those of inner values again.
@@ -23,7 +23,7 @@ struct RowWindow {
 /// Part of a canonical graph that can compute strips.
 struct RowPart {
   ValueId from = no_value, to = no_value;
-  std::vector<NodeId> nodes;  // all nodes on the way, ascending; rows of each are the third axis
+  std::vector<NodeId> nodes;       // all nodes on the way, ascending; rows of each are the third axis
   std::vector<RowWindow> windows;  // of each node
 };
 

@@ -32,12 +32,12 @@ class Encoder {
                                        checks(calls[c]), is_plain_copy(calls[c])));
     }
     if (memory.scratch.total() == 0) append_scratch(memory, scratch_of(calls, kernels, options, emit));
-    builder_.Finish(fbs::CreateRegionPlan(builder_, 3, tensor_bytes(graph, graph.inputs),
-                                          tensor_bytes(graph, graph.outputs), memory.workspace_bytes,
-                                          memory.scratch_offset, memory.scratch.bytes,
-                                          static_cast<uint32_t>(memory.scratch.workers), builder_.CreateVector(kernels_),
-                                          builder_.CreateVector(calls_), device_of(calls), moves(emit),
-                                          emit.input_moves ? item_outputs(graph) : 0));
+    builder_.Finish(fbs::CreateRegionPlan(
+        builder_, 3, tensor_bytes(graph, graph.inputs), tensor_bytes(graph, graph.outputs),
+        memory.workspace_bytes, memory.scratch_offset, memory.scratch.bytes,
+        static_cast<uint32_t>(memory.scratch.workers), builder_.CreateVector(kernels_),
+        builder_.CreateVector(calls_), device_of(calls), moves(emit),
+        emit.input_moves ? item_outputs(graph) : 0));
     return to_bytes(builder_);
   }
 

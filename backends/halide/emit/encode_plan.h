@@ -9,8 +9,8 @@
 
 namespace intarsia::halide {
 
-/// Returns what the calls need for themselves. Nothing else lies there where calls run beside each other, or a run
-/// has several items.
+/// Returns what the calls need for themselves. Nothing else lies there where calls run beside each other, or
+/// a run has several items.
 Scratch scratch_of(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                    const CompileOptions& options, const EmitOptions& emit);
 

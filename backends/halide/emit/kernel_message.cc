@@ -281,8 +281,9 @@ CodegenReply decode_reply(const std::string& bytes) {
   table->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
   if (from.output == nullptr) return fail("the reply has no output");
-  return EmittedKernel{from.symbol, std::string(from.object.begin(), from.object.end()), decode(*from.output),
-                       from.scratch_bytes, from.in_place, from.stack_bytes};
+  return EmittedKernel{from.symbol,          std::string(from.object.begin(), from.object.end()),
+                       decode(*from.output), from.scratch_bytes,
+                       from.in_place,        from.stack_bytes};
 }
 
 }  // namespace intarsia::halide

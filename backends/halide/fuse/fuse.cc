@@ -160,8 +160,8 @@ class Fuser {
            (op_of(node) == CoreOp::cast && bits(node.inputs[0]) == 16 && bits(node.outputs[0]) == 32);
   }
 
-  /// Checks for a node that makes numbers of integers of 8 bits for a reduction alone: the reduction makes them where
-  /// it reads them, so that memory holds a quarter of the bytes.
+  /// Checks for a node that makes numbers of integers of 8 bits for a reduction alone: the reduction makes
+  /// them where it reads them, so that memory holds a quarter of the bytes.
   bool is_left_to_reduction(const Node& node, const Group& group) const {
     if (group.form != Form::contraction && group.form != Form::window) return false;
     const std::vector<NodeId>& readers = readers_[index(node.outputs[0])];

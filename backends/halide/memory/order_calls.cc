@@ -26,12 +26,12 @@ struct CallGraph {
     std::vector<size_t> calls;  // calls that read or write it
   };
   std::vector<std::vector<size_t>> before, after;  // calls that a call waits for, or that wait for it
-  std::vector<std::vector<size_t>> roots;          // numbers of the roots in the workspace that a call touches
+  std::vector<std::vector<size_t>> roots;  // numbers of the roots in the workspace that a call touches
   std::vector<Root> memory;
 };
 
-/// Checks whether the calls must keep their order: one writes what the other reads or writes. Values that differ
-/// are parts of memory apart.
+/// Checks whether the calls must keep their order: one writes what the other reads or writes. Values that
+/// differ are parts of memory apart.
 bool are_ordered(const Layouts& layouts, const Call& first, const Call& second) {
   const auto root = [&](ValueId value) { return layouts.storage[index(value)].root; };
   const auto reads = [&](const Call& call, ValueId written) {
@@ -77,7 +77,8 @@ class PartialRun {
   const std::vector<bool>& done() const { return done_; }
   size_t alive() const { return alive_; }
   bool is_ready(size_t call) const {
-    return !done_[call] && std::ranges::all_of(graph_->before[call], [&](size_t other) { return done_[other]; });
+    return !done_[call] &&
+           std::ranges::all_of(graph_->before[call], [&](size_t other) { return done_[other]; });
   }
 
   /// Runs the call and returns the bytes that are alive during it.
@@ -104,8 +105,8 @@ class PartialRun {
   size_t alive_ = 0;
 };
 
-/// Search of the order whose peak is least, by the sets of calls that can have run: the set that is reached with
-/// the least peak is extended first.
+/// Search of the order whose peak is least, by the sets of calls that can have run: the set that is reached
+/// with the least peak is extended first.
 class OrderSearch {
  public:
   explicit OrderSearch(const CallGraph& graph) : graph_(graph) {}

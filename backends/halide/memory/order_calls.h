@@ -1,5 +1,5 @@
-// Order of calls: one of those that the data allow in which the values that are alive at the same time need least
-// memory.
+// Order of calls: one of those that the data allow in which the values that are alive at the same time need
+// least memory.
 //   %a (large), %b (large), %c = f(%a) (small), %d = g(%b) (small)   ->   %a, %c, %b, %d
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace intarsia::halide {
 
-/// Reorders the calls if that makes the workspace smaller; sets Kernel::in_place as choose_in_place does. Open
-/// sizes, and sizes that kernels count, keep the order.
+/// Reorders the calls if that makes the workspace smaller; sets Kernel::in_place as choose_in_place does.
+/// Open sizes, and sizes that kernels count, keep the order.
 void order_calls(const Layouts& layouts, std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

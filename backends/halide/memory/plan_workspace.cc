@@ -34,7 +34,8 @@ size_t bytes_of_root(const Graph& graph, ValueId root) {
   return dtype_bytes(type.dtype, static_cast<size_t>(element_count(typical_shape(*type.shape))));
 }
 
-/// Places the buffers, and after the last one the scratch, beside those that are alive during calls with some.
+/// Places the buffers, and after the last one the scratch, beside those that are alive during calls with
+/// some.
 ArenaPlan plan_with_scratch(const std::vector<Lifetime>& buffers, const Scratch& scratch) {
   if (scratch.total() == 0 || scratch.calls.empty()) return {{}, ~size_t{0}};
   std::vector<size_t> bytes;
@@ -76,7 +77,8 @@ LivePeak find_live_peak(const Layouts& layouts, const std::vector<Call>& calls) 
   const auto bytes_of = [&](ValueId root) { return bytes_of_root(layouts.graph, root); };
   std::vector<size_t> alive(calls.size(), 0);
   for (const auto& [root, lifetime] : pieces.lifetimes)
-    for (int call = lifetime.first; call <= lifetime.last; ++call) alive[static_cast<size_t>(call)] += bytes_of(root);
+    for (int call = lifetime.first; call <= lifetime.last; ++call)
+      alive[static_cast<size_t>(call)] += bytes_of(root);
   LivePeak peak;
   if (alive.empty()) return peak;
   peak.call = static_cast<size_t>(std::ranges::max_element(alive) - alive.begin());

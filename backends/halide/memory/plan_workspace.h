@@ -1,5 +1,5 @@
-// Places of a region's values in its workspace: values that are never alive at the same time share bytes, and an
-// output that is written over an input has its place.
+// Places of a region's values in its workspace: values that are never alive at the same time share bytes, and
+// an output that is written over an input has its place.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@ namespace intarsia::halide {
 
 /// Bytes that kernels keep for themselves while they run, in one place of the workspace for all calls.
 struct Scratch {
-  size_t bytes = 0;          // the most that a worker of a kernel takes; a multiple of 64
-  size_t workers = 0;        // 0 if no kernel takes any
-  std::vector<bool> calls;   // those that take some; empty: it shares bytes with no value
+  size_t bytes = 0;         // the most that a worker of a kernel takes; a multiple of 64
+  size_t workers = 0;       // 0 if no kernel takes any
+  std::vector<bool> calls;  // those that take some; empty: it shares bytes with no value
   size_t total() const { return bytes * workers; }
 };
 
@@ -23,9 +23,10 @@ struct WorkspacePlan {
   size_t bytes = 0;
 };
 
-/// Places the roots of a region whose sizes are numbers, and the kernels' own memory, which may be that of values that
-/// no call with scratch finds alive.
-WorkspacePlan plan_workspace(const Layouts& layouts, const std::vector<Call>& calls, const Scratch& scratch = {});
+/// Places the roots of a region whose sizes are numbers, and the kernels' own memory, which may be that of
+/// values that no call with scratch finds alive.
+WorkspacePlan plan_workspace(const Layouts& layouts, const std::vector<Call>& calls,
+                             const Scratch& scratch = {});
 
 /// Values that are alive during one call, and what they take.
 struct LivePeak {
@@ -34,8 +35,8 @@ struct LivePeak {
   size_t bytes = 0;
 };
 
-/// Returns the call during which the values in the workspace take most. It takes no less in any plan with this
-/// order of calls.
+/// Returns the call during which the values in the workspace take most. It takes no less in any plan with
+/// this order of calls.
 LivePeak find_live_peak(const Layouts& layouts, const std::vector<Call>& calls);
 
 /// Returns the values of that peak by their source nodes, those of one node as one; none with open sizes.

@@ -18,8 +18,8 @@ constexpr int64_t strip_counts[] = {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24,
 struct Split {
   RowPart part;
   int64_t strips = 0;
-  size_t bytes = 0;    // estimate of the peak within the part
-  double extra = 0;    // operations that strips compute again
+  size_t bytes = 0;  // estimate of the peak within the part
+  double extra = 0;  // operations that strips compute again
 };
 
 /// Returns the operations of a row of the node's output.
@@ -44,7 +44,8 @@ class SplitSearch {
     const auto [starts, ends] = list_bounds();
     for (ValueId from : starts)
       for (ValueId to : ends)
-        if (std::optional<RowPart> part = find_row_part(graph_, from, to); part && helps(*part)) try_strips(*part);
+        if (std::optional<RowPart> part = find_row_part(graph_, from, to); part && helps(*part))
+          try_strips(*part);
     return best_;
   }
 
@@ -58,7 +59,8 @@ class SplitSearch {
     std::set<ValueId> seen;
     for (size_t n = at + 1; n-- > 0 && starts.size() < max_starts;)
       for (ValueId input : drawn.nodes[n].inputs)
-        if (is_in_graph(input) && !graph_.value(input).constant && is_bound(input) && seen.insert(input).second)
+        if (is_in_graph(input) && !graph_.value(input).constant && is_bound(input) &&
+            seen.insert(input).second)
           starts.push_back(input);
     for (size_t n = 0; n < drawn.nodes.size() && ends.size() < max_ends; ++n) {
       const ValueId output = drawn.nodes[n].outputs[0];
@@ -78,9 +80,7 @@ class SplitSearch {
     const auto known = group_output_.find(value);
     return known != group_output_.end() && known->second == value;
   }
-  bool is_bound(ValueId value) const {
-    return is_made_whole(value) || !group_output_.contains(value);
-  }
+  bool is_bound(ValueId value) const { return is_made_whole(value) || !group_output_.contains(value); }
 
   /// Checks whether the part makes a value that is alive during the peak, other than its last.
   bool helps(const RowPart& part) const {
@@ -118,7 +118,8 @@ class SplitSearch {
     if (best_ && around > bytes_ && around >= best_->bytes) return;
     double whole = 0;
     for (NodeId node : part.nodes)
-      whole += operations_of_row(node) * static_cast<double>(sizes_of(graph_, graph_.node(node).outputs[0])[2].number());
+      whole += operations_of_row(node) *
+               static_cast<double>(sizes_of(graph_, graph_.node(node).outputs[0])[2].number());
     for (const int64_t strips : strip_counts) {
       if (strips > rows) break;
       const std::vector<Rows> divided = divide_rows(rows, strips);
@@ -126,7 +127,9 @@ class SplitSearch {
       Split split{part, strips, 0, 0};
       for (const size_t strip : {size_t{0}, divided.size() / 2, divided.size() - 1})
         split.bytes = std::max(split.bytes, around + bytes_of_strip(part, divided[strip]));
-      split.extra = operations_of_strip(part, divided[divided.size() / 2]) * static_cast<double>(divided.size()) - whole;
+      split.extra =
+          operations_of_strip(part, divided[divided.size() / 2]) * static_cast<double>(divided.size()) -
+          whole;
       if (!best_ || rank(split) < rank(*best_)) best_ = split;
       if (split.bytes <= bytes_) break;  // more strips compute more
     }
@@ -164,7 +167,8 @@ class SplitSearch {
       const ValueId output = node.outputs[0];
       const size_t end = place_of(part, output, i);
       for (ValueId input : node.inputs)
-        if (const auto at = lifetimes.find(input); at != lifetimes.end()) at->second.second = std::max(at->second.second, end);
+        if (const auto at = lifetimes.find(input); at != lifetimes.end())
+          at->second.second = std::max(at->second.second, end);
       if (output == part.to || !is_bound(output)) continue;
       lifetimes[output] = {i, i};
       bytes[output] = bytes_of(output) / static_cast<size_t>(shape_of(graph_, output)[2]) *

@@ -19,8 +19,8 @@ struct Draft {
 /// Makes the kernels of a graph, without schedules, in the order in which they need least.
 using MakeDraft = std::function<Draft(const Graph& graph)>;
 
-/// Splits the parts of a canonical graph that need most, each in the way that computes least again, until the values
-/// fit into `bytes`, or nothing makes them smaller. Sizes are numbers.
+/// Splits the parts of a canonical graph that need most, each in the way that computes least again, until the
+/// values fit into `bytes`, or nothing makes them smaller. Sizes are numbers.
 Graph split_to_fit(const Graph& graph, size_t bytes, const MakeDraft& make_draft);
 
 }  // namespace intarsia::halide

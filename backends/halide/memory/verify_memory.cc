@@ -90,7 +90,8 @@ class Verifier {
                     name_of(call.inputs[i]));
     }
     if (!owns_output(call, places.back()))
-      return fail("halide: internal error: kernel {} keeps its own values in %{}", number, name_of(call.output));
+      return fail("halide: internal error: kernel {} keeps its own values in %{}", number,
+                  name_of(call.output));
     return {};
   }
 

@@ -22,7 +22,8 @@ std::string print_peak(const MemoryUse& use) {
   if (use.peak.empty()) return "";
   std::string text = ", when there are alive";
   for (size_t i = 0; i < std::min(use.peak.size(), most_shown); ++i)
-    text += fmt::format("{} '{}' ({})", i == 0 ? "" : ",", use.peak[i].node, print_byte_size(use.peak[i].bytes));
+    text +=
+        fmt::format("{} '{}' ({})", i == 0 ? "" : ",", use.peak[i].node, print_byte_size(use.peak[i].bytes));
   if (use.peak.size() > most_shown) text += fmt::format(" and {} more", use.peak.size() - most_shown);
   return text;
 }
@@ -132,12 +133,12 @@ Status check_memory(const PlanningProblem& problem, const std::vector<MemoryUse>
   const uint32_t space = first_exceeded(problem, uses);
   if (space == uses.size()) return {};
   const MemoryUse& use = uses[space];
-  return fail(
-      ErrorKind::unsupported,
-      "--memory {}: the limit is {}, and {} needs {}, {} more: {} of constants and {} of working memory{}; {}",
-      problem.spaces[space], print_byte_size(problem.memory_limit(space)), plan, print_byte_size(use.total()),
-      print_byte_size(use.total() - problem.memory_limit(space)), print_byte_size(use.constants),
-      print_byte_size(use.arena), print_peak(use), remedy_of(use));
+  return fail(ErrorKind::unsupported,
+              "--memory {}: the limit is {}, and {} needs {}, {} more: {} of constants and {} of working "
+              "memory{}; {}",
+              problem.spaces[space], print_byte_size(problem.memory_limit(space)), plan,
+              print_byte_size(use.total()), print_byte_size(use.total() - problem.memory_limit(space)),
+              print_byte_size(use.constants), print_byte_size(use.arena), print_peak(use), remedy_of(use));
 }
 
 }  // namespace intarsia

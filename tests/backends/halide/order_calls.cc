@@ -1,4 +1,5 @@
-// Order of calls: none of all orders of small random regions needs less memory, and larger ones compute the same.
+// Order of calls: none of all orders of small random regions needs less memory, and larger ones compute the
+// same.
 //
 // Covers: backends/halide/memory/ order_calls.cc plan_workspace.cc
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ Drawn draw(const std::string& text) {
   Graph graph = *halide::canonicalize(*make_graph("graph \"g\" opsets {\"\": 18}\n" + text));
   halide::simplify(graph);
   Drawn drawn{halide::choose_layouts(graph), {}};
-  drawn.calls = halide::make_kernels(drawn.layouts, halide::fuse(drawn.layouts), *halide::make_isa("x86-64-v3"), 1);
+  drawn.calls =
+      halide::make_kernels(drawn.layouts, halide::fuse(drawn.layouts), *halide::make_isa("x86-64-v3"), 1);
   return drawn;
 }
 
@@ -77,7 +79,8 @@ std::string random_region(uint32_t seed, size_t nodes) {
     const size_t one = pick(4), other = pick(6);
     const int width = widths[random() % std::size(widths)];
     is_read[one] = is_read[other] = true;
-    inputs += fmt::format("input %w{} : f32[{},{}]\n", i, made[one] + (one == other ? 0 : made[other]), width);
+    inputs +=
+        fmt::format("input %w{} : f32[{},{}]\n", i, made[one] + (one == other ? 0 : made[other]), width);
     const std::string from = one == other ? fmt::format("v{}", one) : fmt::format("c{}", i);
     if (one != other) text += fmt::format("%c{} = Concat(%v{}, %v{}) {{axis=1}}\n", i, one, other);
     text += fmt::format("%v{} = MatMul(%{}, %w{})\n", i, from, i);
@@ -143,7 +146,8 @@ TEST(OrderCalls, RandomRegionsComputeTheSame) {
     ASSERT_TRUE(want && loaded) << loaded.error().message;
     auto got = (*loaded)->run(inputs, nullptr);
     ASSERT_TRUE(got) << got.error().message;
-    for (size_t i = 0; i < want->size(); ++i) EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 1e-2, 1e-3), "");
+    for (size_t i = 0; i < want->size(); ++i)
+      EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view(), 1e-2, 1e-3), "");
   }
 }
 

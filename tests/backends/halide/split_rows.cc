@@ -1,5 +1,5 @@
-// Strips of rows: which rows each needs, which parts of a graph can have them, and that random nets in as little
-// memory as they allow give what they give without a limit.
+// Strips of rows: which rows each needs, which parts of a graph can have them, and that random nets in as
+// little memory as they allow give what they give without a limit.
 //
 // Covers: backends/halide/canonicalize/ split_rows.cc
 // backends/halide/memory/ split_to_fit.cc plan_workspace.cc
@@ -129,13 +129,13 @@ class RandomNet {
 
   void pool() {
     const int taps = pick({2, 3}), stride = pick({1, 2});
-    const std::string shape = fmt::format("kernel_shape=[{},{}], strides=[{},{}], pads=[1,1,{},1]", taps, taps,
-                                          stride, stride, random_() % 2);
+    const std::string shape = fmt::format("kernel_shape=[{},{}], strides=[{},{}], pads=[1,1,{},1]", taps,
+                                          taps, stride, stride, random_() % 2);
     if (random_() % 2 == 0)
       add(fmt::format("MaxPool(%{}) {{{}}}", last_, shape));
     else
-      add(fmt::format("AveragePool(%{}) {{{}, ceil_mode={}, count_include_pad={}}}", last_, shape, random_() % 2,
-                      random_() % 2));
+      add(fmt::format("AveragePool(%{}) {{{}, ceil_mode={}, count_include_pad={}}}", last_, shape,
+                      random_() % 2, random_() % 2));
   }
 
   void add_block() {
@@ -153,7 +153,8 @@ class RandomNet {
         convolve(3, 1, 1);
         add(fmt::format("Conv(%{}, %{})", last_, weights(channels, channels_, 1)));
         channels_ = channels;
-        if (nodes_.find("pads=[1,1,0,1], strides=[1,1]") == std::string::npos) add(fmt::format("Add(%{}, %{})", last_, from));
+        if (nodes_.find("pads=[1,1,0,1], strides=[1,1]") == std::string::npos)
+          add(fmt::format("Add(%{}, %{})", last_, from));
         break;
       case 3:
         pool();
