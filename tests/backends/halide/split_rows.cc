@@ -28,7 +28,10 @@ Graph canonical(const std::string& nodes) {
   return graph;
 }
 
+/// Returns the input of that name, or what the node makes that the model names by its output.
 ValueId named(const Graph& graph, std::string_view name) {
+  for (size_t n = graph.nodes.size(); n-- > 0;)
+    if (graph.nodes[n].name == name) return graph.nodes[n].outputs[0];
   return ValueId(std::ranges::find(graph.values, name, &Value::name) - graph.values.begin());
 }
 
