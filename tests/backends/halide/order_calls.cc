@@ -102,7 +102,8 @@ size_t least_peak(const Drawn& drawn) {
     bool is_valid = true;
     for (size_t i = 0; i < order.size(); ++i)
       for (size_t j = i + 1; j < order.size(); ++j)
-        is_valid = is_valid && !reads(drawn.calls[order[i]], drawn.calls[order[j]]);
+        is_valid = is_valid && (order[i] < order[j] || (!reads(drawn.calls[order[i]], drawn.calls[order[j]]) &&
+                                                        !reads(drawn.calls[order[j]], drawn.calls[order[i]])));
     if (!is_valid) continue;
     std::vector<halide::Call> calls;
     for (size_t call : order) calls.push_back(drawn.calls[call]);
