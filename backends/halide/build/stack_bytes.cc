@@ -33,8 +33,9 @@ std::string read_from_start(int file) {
 
 void ask_for_stack_bytes() {
   const char* const given = std::getenv("HL_LLVM_ARGS");
-  const std::string all =
-      fmt::format("{} -pass-remarks-analysis=prologepilog", given == nullptr ? "" : given);
+  // An empty argument would be one that LLVM does not know.
+  const std::string all = fmt::format("{}-pass-remarks-analysis=prologepilog",
+                                      given == nullptr || *given == '\0' ? "" : fmt::format("{} ", given));
   setenv("HL_LLVM_ARGS", all.c_str(), 1);
 }
 
