@@ -77,8 +77,10 @@ class KernelTable {
         most_arguments_, most_sizes_, most_dimensions_);
     for (size_t i = 0; i < calls_.size(); ++i) {
       const KernelCall& call = *calls_[i];
-      text += fmt::format("/* {} */\nint {}(void** arguments);\n#define kernel_{} {}\n",
-                          c_comment(call.label), call.symbol, i, call.symbol);
+      text += fmt::format(
+          "/* {} */\nint {}(void** arguments);\n#define kernel_{} {}\n#define kernel_{}_key \"{} {} {}\"\n",
+          c_comment(call.label), call.symbol, i, call.symbol, i, call.key.digest, call.key.threads,
+          call.key.precision);
       if (has_fixed_form(call))
         text += fmt::format("static const int32_t tensors_{}[] = {{{}}};\n", i,
                             fmt::join(form_of(call, {}), ", "));
@@ -425,13 +427,13 @@ CSource write_c_source(const EmittedProgram& emitted, const CProgram& program, c
       R"(
 /* Runs a kernel on tensors at these addresses. */
 #ifdef INTARSIA_PROFILE
-#define CALL(kernel, ...) intarsia_call_timed(kernel##_key, &run, kernel, __VA_ARGS__)
+#define CALL(key, kernel, ...) intarsia_call_timed(key, &run, kernel, __VA_ARGS__)
 #else
-#define CALL(kernel, ...) intarsia_call(&run, kernel, __VA_ARGS__)
+#define CALL(key, kernel, ...) intarsia_call(&run, kernel, __VA_ARGS__)
 #endif
 #define RUN(kernel, tensors, ...)                                                                     \
   do {{                                                                                                \
-    if (CALL(kernel, tensors, (const void* const[]){{__VA_ARGS__}}) != 0) return {}_KERNEL_FAILED; \
+    if (CALL(kernel##_key, kernel, tensors, (const void* const[]){{__VA_ARGS__}}) != 0) return {}_KERNEL_FAILED; \
   }} while (0)
 
 int {}_check_arena(const void* arena, size_t bytes) {{

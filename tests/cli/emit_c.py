@@ -323,7 +323,7 @@ def test_memory_is_limited(tmp_path):
     assert small <= most // 2
     error = refused(model, tmp_path / "other", "--memory", "cpu=2KB")
     assert re.search(
-        r"--memory cpu: the limit is 2 KB.*more: 0 bytes of constants and .* working memory", error
+        r"--memory cpu: the limit is 2.0 KB.*more: 0 bytes of constants and .* working memory", error
     ), error
 
 

@@ -69,6 +69,69 @@ KEEP
 """
 
 
+# For a board: files are this machine's. Prints how many bytes of a painted stack a run touched.
+BOARD_CALLER = """
+#include "NAME.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { paint = 0xa5, heap_bytes = 1 << 20 };
+extern unsigned char end[];
+static _Alignas(UPPER_ARENA_ALIGNMENT) unsigned char arena[UPPER_ARENA_BYTES];
+BUFFERS
+
+static void transfer(const char* name, const char* mode, void* memory, size_t bytes) {
+  char path[512];
+  snprintf(path, sizeof path, "FOLDER/%s", name);
+  FILE* file = fopen(path, mode);
+  if (file == NULL || (mode[0] == 'r' ? fread : (size_t (*)(void*, size_t, size_t, FILE*))fwrite)(memory, 1, bytes, file) != bytes)
+    _Exit(91);
+  fclose(file);
+}
+
+static int run(const struct NAME_inputs* inputs, struct NAME_outputs* outputs) {
+  unsigned char* const top = (unsigned char*)__builtin_frame_address(0) - 256;
+  unsigned char* at = end + heap_bytes;
+  memset(at, paint, (size_t)(top - at));
+  const int status = NAME_run(inputs, outputs, arena);
+  while (at < top && *at == paint) ++at;
+  printf("stack %ld\\n", (long)(top - at));
+  return status;
+}
+
+int main(void) {
+  struct NAME_inputs inputs;
+  struct NAME_outputs outputs;
+FILL
+  const int status = run(&inputs, &outputs);
+KEEP
+  return status;
+}
+"""
+
+
+def write_board_caller(folder, report, files, name="net"):
+    """Writes a main program for a board that reads NAME.in files of the folder `files`, and writes NAME.out files there."""
+    [function] = report["plain_c"]["functions"]
+    upper = name.upper()
+    buffers, fill, keep = [], [], []
+    for way, values in (("in", function["inputs"]), ("out", function["outputs"])):
+        for c in (value["identifier"] for value in values):
+            bytes = f"{upper}_{way.upper()}_{c.upper()}_BYTES"
+            buffers.append(f"static _Alignas(8) unsigned char {way}_{c}[{bytes}];")
+            fill.append(f"  {way}puts.{c} = (void*){way}_{c};")
+            if way == "in":
+                fill.append(f'  transfer("{c}.in", "rb", in_{c}, {bytes});')
+            else:
+                keep.append(f'  transfer("{c}.out", "wb", out_{c}, {bytes});')
+    text = BOARD_CALLER.replace("NAME", name).replace("UPPER", upper).replace("FOLDER", str(files))
+    text = text.replace("BUFFERS", "\n".join(buffers)).replace("FILL", "\n".join(fill))
+    path = pathlib.Path(folder) / "caller.c"
+    path.write_text(text.replace("KEEP", "\n".join(keep)))
+    return path
+
+
 def emit(model, folder, *options, name="net", **more):
     """Emits to folder/NAME.c; returns the report."""
     return call_json("compile", model, "--emit", "c", "-o", pathlib.Path(folder) / name, *options, **more)

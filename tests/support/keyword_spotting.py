@@ -9,7 +9,7 @@ import wave
 import numpy as np
 from cli_models import save
 from onnx import TensorProto, helper
-from onnxruntime import quantization
+from quantized_models import save_quantized
 
 RATE, FRAME, STEP, BANDS, COEFFICIENTS, CHANNELS = 16000, 640, 320, 40, 10, 64
 WORDS = "silence unknown yes no up down left right on off stop go".split()
@@ -105,20 +105,8 @@ def save_keyword_spotting(path):
 
 
 def save_quantized_network(folder):
-    """The network in 8 bits, by ONNX Runtime's own tool, with weights of 7 bits: with 8 its sums of two products saturate on
-    processors without VNNI (its documentation of quantization)."""
-    random = np.random.default_rng(2)
-    samples = [
-        {"features": random.normal(0, 3, (1, 1, FRAMES, COEFFICIENTS)).astype(np.float32)} for _ in range(4)
-    ]
-
-    class Samples(quantization.CalibrationDataReader):
-        def get_next(self):
-            return samples.pop() if samples else None
-
-    real, quantized = save_network(folder / "real.onnx"), folder / "int8.onnx"
-    quantization.quantize_static(real, quantized, Samples(), reduce_range=True, per_channel=True)
-    return quantized
+    real = save_network(folder / "real.onnx")
+    return save_quantized(real, folder / "int8.onnx", (1, 1, FRAMES, COEFFICIENTS), 3)
 
 
 def write_wav(path, seed=3):

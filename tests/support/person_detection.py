@@ -7,6 +7,7 @@ with a quarter of the channels, as TensorFlow Lite Micro's example has it.
 import numpy as np
 from cli_models import save
 from onnx import TensorProto, helper
+from quantized_models import save_quantized
 
 SIZE = 96
 # Channels and strides of the blocks.
@@ -49,3 +50,8 @@ def save_person_detection(path, size=SIZE):
     ]
     inputs = [("image", TensorProto.FLOAT, [1, 1, size, size])]
     return save(path, nodes, inputs, [("scores", TensorProto.FLOAT, [1, 2])], constants, [("", 17)])
+
+
+def save_quantized_network(folder):
+    real = save_person_detection(folder / "real.onnx")
+    return save_quantized(real, folder / "int8.onnx", (1, 1, SIZE, SIZE), 1)

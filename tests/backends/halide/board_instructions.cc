@@ -46,10 +46,6 @@ TEST(BoardInstructions, PerMultiplyAddAreFew) {
       ASSERT_TRUE(graph) << graph.error().message;
       for (size_t b = 0; b < boards.size(); ++b) {
         CompileOptions options{1, boards[b]};
-        if (getenv("DEV"))
-          options.print_step = [](std::string_view step, const std::string& text) {
-            if (step == "choose_schedules") fmt::print("{}\n", text);
-          };
         const auto region = halide::compile_region(*graph, test_emitter(), options, {});
         ASSERT_TRUE(region) << region.error().message;
         const auto count = count_on_board(boards[b], *graph, *region, random_inputs(*graph));
