@@ -1,7 +1,9 @@
 """Nets in little memory: the workspace of a region is close to the values that must be alive at once, and with a limit a large
 net computes the same in half of it.
 
-Covers: backends/halide/memory/ order_calls.cc plan_workspace.cc split_to_fit.cc src/plan/choose/ fit_memory.cc
+Covers: backends/halide/build/ stack_bytes.cc
+backends/halide/memory/ order_calls.cc plan_workspace.cc split_to_fit.cc
+src/plan/choose/ fit_memory.cc
 """
 
 import numpy as np

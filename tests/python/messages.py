@@ -12,8 +12,15 @@ import pytest
 from cli_models import SOURCE, compile_small, save_relu, save_small
 from intarsia.words import DTYPES, FLAGS, in_python
 
-# Sources of messages; these lines hold options of the linker and properties of a page.
-NOT_MESSAGES = ("compile/link_objects.cc", "report/explain_svg.cc", "report/html_cells.cc")
+# Sources of messages; these have options of the linker and of Clang, and properties of a page.
+NOT_MESSAGES = (
+    "build/stack_bytes.cc",
+    "build/thumb_code.cc",
+    "code/find_clang.cc",
+    "compile/link_objects.cc",
+    "report/explain_svg.cc",
+    "report/html_cells.cc",
+)
 OPTION = re.compile(r"(?<![\w/-])(--[a-z][a-z-]*|-[a-z]\b)")
 
 

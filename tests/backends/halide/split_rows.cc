@@ -98,7 +98,7 @@ class RandomNet {
     const int blocks = 2 + pick({0, 1, 2, 3});
     for (int block = 0; block < blocks; ++block) add_block();
     convolve(1, 1, 1);
-    nodes_ += fmt::format("%y = GlobalAveragePool(%{})\n", last_);
+    nodes_ += fmt::format("%y = Neg(%{})\n", last_);
   }
 
   std::string text() const {
