@@ -53,6 +53,8 @@ Status measure_functions(const fbs::ProgramT& program, Emission& emission) {
   for (size_t i = 0; i < functions.size(); ++i) {
     const fbs::FunctionT& described = *program.functions[i];
     functions[i].memory = measure_memory(program, described);
+    describe_only_region(*functions[i].problem, functions[i].chosen.plan.partition, functions[i].regions,
+                         functions[i].memory);
     const std::vector<uint64_t> arenas = arena_bytes(program, described);
     functions[i].arena_bytes = std::reduce(arenas.begin(), arenas.end(), uint64_t{0});
   }

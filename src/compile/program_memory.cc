@@ -223,6 +223,14 @@ std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program) {
   return memory.take();
 }
 
+void describe_only_region(const PlanningProblem& problem, const Partition& partition,
+                          const CompiledRegions& regions, std::vector<MemoryUse>& uses) {
+  if (regions.regions.size() != 1) return;
+  const CompiledRegion& only = regions.regions[0];
+  MemoryUse& use = uses[problem.space_of_target[partition.regions[0].target]];
+  use.peak = only.peak, use.scratch = only.scratch_bytes, use.stack = only.stack_bytes;
+}
+
 Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, ConstantDigests& digests) {
   MemoryCounter counter(parts.problem.spaces.size(), digests);
   for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
@@ -238,11 +246,7 @@ Result<std::vector<MemoryUse>> measure_memory(const FunctionParts& parts, Consta
   counter.add_arenas(arenas);
   if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts, built.function)));
   std::vector<MemoryUse> uses = counter.take();
-  if (parts.regions.regions.size() == 1 && parts.stages.empty()) {
-    const CompiledRegion& only = parts.regions.regions[0];
-    MemoryUse& use = uses[parts.problem.space_of_target[parts.plan.partition.regions[0].target]];
-    use.peak = only.peak, use.scratch = only.scratch_bytes, use.stack = only.stack_bytes;
-  }
+  if (parts.stages.empty()) describe_only_region(parts.problem, parts.plan.partition, parts.regions, uses);
   return uses;
 }
 

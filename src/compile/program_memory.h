@@ -20,6 +20,10 @@ std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program, const fbs::F
 /// Returns the memory use by all functions: all their constants, and the largest of their arenas.
 std::vector<MemoryUse> measure_memory(const fbs::ProgramT& program);
 
+/// Adds what is known of the memory within the region of a plan that has one.
+void describe_only_region(const PlanningProblem& problem, const Partition& partition,
+                          const CompiledRegions& regions, std::vector<MemoryUse>& uses);
+
 /// Digests of constants, which outlive this object; each constant is read once.
 class ConstantDigests {
  public:

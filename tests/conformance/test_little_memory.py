@@ -51,7 +51,7 @@ def test_a_large_net_computes_the_same_in_a_part_of_its_memory(part, tmp_path):
         folder = tmp_path / which.stem
         call("run", which, "-o", folder)
         results.append(np.load(next(folder.glob("*.npy"))))
-    assert np.abs(results[0] - results[1]).max() <= 1e-6 * np.abs(results[1]).max()
+    assert np.abs(results[0] - results[1]).max() <= 1e-4 * np.abs(results[1]).max()
 
 
 def test_what_needs_the_memory_is_told(tmp_path):

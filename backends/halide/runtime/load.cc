@@ -154,8 +154,8 @@ std::optional<uint64_t> container_bytes(const Loading& state, const BufferPlan& 
       return index < state.context.constants.size()
                  ? std::optional<uint64_t>(state.context.constants[index].bytes())
                  : std::nullopt;
-    case BufferPlan::Where::workspace:
-      return state.plan->scratch_offset();
+    case BufferPlan::Where::workspace:  // values may lie where kernels that run at other times have scratch
+      return state.plan->workspace_bytes();
   }
   return std::nullopt;
 }

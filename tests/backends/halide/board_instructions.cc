@@ -34,9 +34,9 @@ struct Layer {
   }
 };
 
-constexpr Layer layers[] = {{"3x3, 8 to 16", 8, 16, 3, 1, 16, 16, {9, 9, 9}, {9, 9, 9}},
-                            {"1x1, 64 to 64", 64, 64, 1, 1, 25, 5, {9, 9, 9}, {9, 9, 9}},
-                            {"depthwise 3x3 of 64", 64, 64, 3, 64, 25, 5, {9, 9, 9}, {9, 9, 9}}};
+constexpr Layer layers[] = {{"3x3, 8 to 16", 8, 16, 3, 1, 16, 16, {3.5, 2.4, 0.9}, {7, 7.2, 1.6}},
+                            {"1x1, 64 to 64", 64, 64, 1, 1, 25, 5, {3.4, 2.3, 0.8}, {3.9, 4, 1.5}},
+                            {"depthwise 3x3 of 64", 64, 64, 3, 64, 25, 5, {5.6, 4.6, 2.6}, {5.7, 5.8, 2.7}}};
 
 TEST(BoardInstructions, PerMultiplyAddAreFew) {
   if (!has_boards()) GTEST_SKIP() << "no arm-none-eabi-gcc, newlib, qemu-system-arm or clang-19";
