@@ -29,7 +29,7 @@ OPTIONS = ("--fallback", "none", "--tune", "off")
 
 def run_there(program, folder, emulator=(), status=0):
     command = [*RUNNER[:-1], *emulator, RUNNER[-1], program, folder]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=3600)
     skip_where_the_emulator_failed(done.stderr)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr
