@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <sstream>
 
 #include "base/digest.h"
 #include "emit_c/c_text.h"
@@ -56,6 +58,25 @@ bool has_fixed_form(const KernelCall& call) {
   return call.sizes.empty() && std::ranges::all_of(call.tensors, [](const CallTensor& tensor) {
            return is_fixed(tensor.extents) && is_fixed(tensor.strides);
          });
+}
+
+/// Returns the lines that are not comments.
+std::string without_comments(const std::string& text) {
+  std::istringstream lines(text);
+  std::string code, line;
+  while (std::getline(lines, line))
+    if (!line.starts_with("  /*")) code += line + "\n";
+  return code;
+}
+
+/// Checks whether a text has a word that is an identifier.
+bool mentions(const std::string& text, const std::string& word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end]))) return true;
+  }
+  return false;
 }
 
 /// Kernels of all functions, each once.
@@ -128,11 +149,13 @@ class FunctionWriter {
   }
 
   std::string write() {
-    std::string text = fmt::format("int {} {{\n", declare_run(emitted_, program_, function_, options_));
-    text += check_arguments() + bind_sizes() + bind_addresses();
-    const auto& steps = function_.function->steps;
-    for (size_t s = 0; s < steps.size(); ++s) text += write_step(*steps[s], function_.workspaces[s]);
-    return text + copy_outputs() + fmt::format("  return {}_OK;\n}}\n", upper());
+    std::string steps;
+    for (size_t s = 0; s < function_.function->steps.size(); ++s)
+      steps += write_step(*function_.function->steps[s], function_.workspaces[s]);
+    steps += copy_outputs();
+    return fmt::format("int {} {{\n", declare_run(emitted_, program_, function_, options_)) +
+           check_arguments() + bind_sizes() + bind_addresses(steps) + steps +
+           fmt::format("  return {}_OK;\n}}\n", upper());
   }
 
  private:
@@ -141,7 +164,7 @@ class FunctionWriter {
 
   std::string check_arguments() const {
     std::string text =
-        "  if (inputs == NULL || outputs == NULL || arena_memory == NULL) " + fail_with("NULL_POINTER");
+        "  if (inputs == NULL || outputs == NULL || arena == NULL) " + fail_with("NULL_POINTER");
     if (program_of_file())
       text += "  if (constants_file == NULL) " + fail_with("NULL_POINTER") +
               fmt::format("  if (memcmp(constants_file, {0}_id, sizeof {0}_id) != 0) ", program_.prefix) +
@@ -158,8 +181,8 @@ class FunctionWriter {
                               argument.element_bytes()) +
                   fail_with("MISALIGNED");
       }
-    text += fmt::format("  if ((uintptr_t)arena_memory % {}_ARENA_ALIGNMENT != 0) ", upper()) +
-            fail_with("MISALIGNED");
+    text +=
+        fmt::format("  if ((uintptr_t)arena % {}_ARENA_ALIGNMENT != 0) ", upper()) + fail_with("MISALIGNED");
     return text;
   }
 
@@ -177,25 +200,25 @@ class FunctionWriter {
     return text;
   }
 
-  std::string bind_addresses() const {
+  /// Declares the variables that the steps mention.
+  std::string bind_addresses(const std::string& steps) const {
     std::string text;
+    const std::string code = without_comments(steps);
+    const auto declare = [&](const std::string& type, const std::string& name, const std::string& value) {
+      if (mentions(code, name)) text += fmt::format("  {}{}{};\n", type, name, value);
+    };
     for (const CArgument& input : function_.inputs)
-      text += fmt::format("  const uint8_t* const in_{} = (const uint8_t*)inputs->{};\n", input.identifier,
-                          input.identifier);
+      declare("const uint8_t* const ", "in_" + input.identifier,
+              fmt::format(" = (const uint8_t*)inputs->{}", input.identifier));
     for (const CArgument& output : function_.outputs)
-      text += fmt::format("  uint8_t* const out_{} = (uint8_t*)outputs->{};\n", output.identifier,
-                          output.identifier);
-    text += "  uint8_t* const arena = (uint8_t*)arena_memory;\n";
-    text += program_of_file()
-                ? fmt::format("  const uint8_t* const constants = (const uint8_t*)constants_file + {};\n",
-                              constants_file_header)
-                : fmt::format("  const uint8_t* const constants = {}_constants;\n", program_.prefix);
-    text += "  struct intarsia_run run;\n";
-    for (const CArgument& input : function_.inputs) text += fmt::format("  (void)in_{};\n", input.identifier);
-    for (const CArgument& output : function_.outputs)
-      text += fmt::format("  (void)out_{};\n", output.identifier);
-    for (const CSymbol& symbol : function_.symbols) text += fmt::format("  (void)n_{};\n", symbol.identifier);
-    return text + "  (void)arena;\n  (void)constants;\n  (void)run;\n";
+      declare("uint8_t* const ", "out_" + output.identifier,
+              fmt::format(" = (uint8_t*)outputs->{}", output.identifier));
+    declare("uint8_t* const ", "memory", " = (uint8_t*)arena");
+    declare("const uint8_t* const ", "constants",
+            program_of_file() ? fmt::format(" = (const uint8_t*)constants_file + {}", constants_file_header)
+                              : fmt::format(" = {}_constants", program_.prefix));
+    declare("struct intarsia_run ", "run", "");
+    return text;
   }
 
   /// Place in memory: a variable, a number of bytes beyond it, and expressions of bytes.
@@ -212,7 +235,7 @@ class FunctionWriter {
     const fbs::ValueT& value = *function_.function->values[number];
     if (const auto base = bases_.find(number); base != bases_.end()) return {base->second};
     if (value.storage == fbs::Storage::constant) return {"constants", constant_offset(value.constant)};
-    return {"arena", static_cast<int64_t>(function_.places.at(number))};
+    return {"memory", static_cast<int64_t>(function_.places.at(number))};
   }
 
   int64_t constant_offset(uint32_t constant) const {
@@ -233,7 +256,7 @@ class FunctionWriter {
                    constant_offset(emitted_.program.regions[step.region]->constants[tensor.index])};
         break;
       case CallTensor::Where::workspace:
-        address = {"arena",
+        address = {"memory",
                    static_cast<int64_t>(workspace.begin +
                                         (workspace.parts.empty() ? 0 : workspace.parts[tensor.index]))};
         break;
@@ -262,7 +285,7 @@ class FunctionWriter {
     for (const auto& [size, why] : region.requirements)
       text += fmt::format("  /* {} */\n  if ({} < 0) ", c_comment(why), c_expression(size, names_)) +
               fail_with("BAD_SIZE");
-    text += fmt::format("  intarsia_begin(&run, arena + {}, {}, {});\n", workspace.begin + workspace.scratch,
+    text += fmt::format("  intarsia_begin(&run, memory + {}, {}, {});\n", workspace.begin + workspace.scratch,
                         region.scratch_bytes,
                         emitted_.has_threads() ? "threads->parallel_for, threads->pool" : "NULL, NULL");
     if (region.items)
@@ -408,7 +431,7 @@ std::string write_functions(const EmittedProgram& emitted, const CProgram& progr
 std::string declare_run(const EmittedProgram& emitted, const CProgram& program, const CFunction& function,
                         const EmitCOptions& options) {
   return fmt::format(
-      "{0}_run(const struct {0}_inputs* inputs, struct {0}_outputs* outputs, void* arena_memory{1}{2})",
+      "{0}_run(const struct {0}_inputs* inputs, struct {0}_outputs* outputs, void* arena{1}{2})",
       function.prefix, options.constants == ConstantsAs::file ? ", const void* constants_file" : "",
       emitted.has_threads() ? fmt::format(", const struct {}_threads* threads", program.prefix) : "");
 }

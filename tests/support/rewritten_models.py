@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -39,7 +40,8 @@ class Rewriter:
             original = self.folder / name
             model = rewrite_sessions.SAVED_MODELS[name](str(original))
             options = () if name in TUNED else FAST
-            for _ in range(3):  # on a busy machine, what is faster may seem slower
+            for attempt in range(8):  # on a busy machine, what is faster may seem slower
+                time.sleep(min(attempt, 2))
                 report = call_json(
                     "rewrite", original, self.folder / "new" / name, "--force", *options, *self.options
                 )

@@ -37,7 +37,7 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
     const bool fills_vectors = schedule.tile.lanes * 4 == kernel.isa.vector_bytes;
     const bool has_four = kernel.isa.has_dot_products() && (fills_vectors || !kernel.isa.calls_dot_tiles());
     // Fewer than three channels would be multiplied with more zeros than numbers.
-    const bool fills_words = kernel.isa.multiplies_words() && sizes.depth > 2;
+    const bool fills_words = kernel.isa.multiplies_words() && kernel.weights() && sizes.depth > 2;
     const int64_t dot = has_four || fills_words ? 4 : kernel.isa.sums_pairs() ? 2 : 1;
     return sizes.group == 1 || sizes.depth % dot == 0 ? dot : 1;
   }
