@@ -59,10 +59,12 @@ def models() -> dict[str, pathlib.Path]:
 class PlainC:
     """An emitted model, as a shared object in this process."""
 
-    def __init__(self, model: pathlib.Path, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    def __init__(
+        self, model: pathlib.Path, shapes: list[str], inputs: list[np.ndarray], outputs: list[np.ndarray]
+    ) -> None:
         folder = FOLDER / model.stem
         shutil.rmtree(folder, ignore_errors=True)
-        command = ["compile", model, "--emit", "c", "-o", folder / "net", "--json", "-q"]
+        command = ["compile", model, "--emit", "c", "-o", folder / "net", "--json", "-q", *shapes]
         self.report = json_of(BIN / "intarsia", *command)["plain_c"]
         flags = ["-std=c11", "-O2", "-fPIC"]
         subprocess.run(["gcc", *flags, "-c", "net.c"], cwd=folder, check=True)
@@ -87,16 +89,21 @@ class PlainC:
 
 def measure(name: str, model: pathlib.Path, seconds: float) -> list[str]:
     print(name, file=sys.stderr, flush=True)
-    session = bind_ours(model, FOLDER / "ordinary.so", 1)
     random = np.random.default_rng(1)
-    inputs = {one.name: random.standard_normal(one.shape).astype(one.dtype) for one in session.inputs}
+    inputs = {}
+    for info in onnx.load(model, load_external_data=False).graph.input:
+        inputs[info.name] = random.standard_normal(
+            [size.dim_value or 1 for size in info.type.tensor_type.shape.dim], np.float32
+        )
+    shapes = [f"--shape={name}={'x'.join(map(str, value.shape))}" for name, value in inputs.items()]
+    session = bind_ours(model, FOLDER / "ordinary.so", 1, *shapes)
     wanted = session.run(inputs)
     outputs = {one: np.zeros_like(value) for one, value in wanted.items()}
-    plain = PlainC(model, list(inputs.values()), list(outputs.values()))
+    plain = PlainC(model, shapes, list(inputs.values()), list(outputs.values()))
     plain.run()
     for one, value in wanted.items():
         assert np.abs(outputs[one] - value).max() <= 1e-4 * np.abs(value).max(), one
-    runs = {"ordinary": lambda: session.run(inputs, outputs), "plain": plain.run}
+    runs = {"ordinary": lambda: session.run(inputs, None, outputs), "plain": plain.run}
     ordinary, emitted = (1e3 * min(times) for times in times_in_turn(runs, seconds).values())
     code = plain.report["flash_bytes"]["code"] + plain.report["flash_bytes"]["data"]
     return [
