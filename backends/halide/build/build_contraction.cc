@@ -393,8 +393,15 @@ class ContractionBuilder {
     return pack(use);
   }
 
-  /// Packs a matrix computed at run time, with the neighbors of a dot product side by side.
+  /// Packs a matrix computed at run time, with the neighbors of a dot product side by side, and reads it.
   Expr staged_dots(const Exprs& r) {
+    if (!parts_.pack.defined()) pack_dots();
+    Exprs use{r[0], parts_.ci, dot_at(r), panel()};
+    use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
+    return parts_.pack(use);
+  }
+
+  void pack_dots() {
     Func pack("pack");
     const Var k("k"), neighbor("neighbor");
     std::vector<Var> index{neighbor, parts_.ci, k, parts_.co};
@@ -411,9 +418,6 @@ class ContractionBuilder {
     parts_.pack = pack;
     parts_.pack_index = k;
     parts_.pack_reads_along_depth = matrix_stride(1, 1) == 1;
-    Exprs use{r[0], parts_.ci, dot_at(r), panel()};
-    use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
-    return pack(use);
   }
 
   /// Returns the stride of a matrix along its last axis (0) or the one before (1).
@@ -465,12 +469,16 @@ class ContractionBuilder {
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
     if (conv.unfolded > 1) at.back() = parts_.pixels.back();
     if (block) at.push_back(*block);
-    StagedInput staged = conv_input(b_, node_, kernel_, stage_as_);
-    parts_.stage = staged.func;
-    parts_.stage_vars = staged.vars;
-    parts_.pad = staged.pad;
+    if (!staged_.at) stage_conv();
+    return staged_.at(at);
+  }
+
+  void stage_conv() {
+    staged_ = conv_input(b_, node_, kernel_, stage_as_);
+    parts_.stage = staged_.func;
+    parts_.stage_vars = staged_.vars;
+    parts_.pad = staged_.pad;
     parts_.pad_channels = b_.sizes(node_.inputs[0])[1].number();
-    return staged.at(at);
   }
 
   /// Copies rows of the first matrix, and reads the copy.
@@ -566,6 +574,7 @@ class ContractionBuilder {
   const Node& node_;
   bool conv_;
   std::optional<StageAs> stage_as_;  // nullopt if the input is read as it is
+  StagedInput staged_;               // input of a convolution
   SymbolicShape out_sizes_;
   Shape kernel_;
   Dim depth_ = 1;  // input channels of a group, up to a whole number of dot products
