@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "backends/kernels/kernel_library.h"
+#include "backends/kernels/list_user_calls.h"
 #include "backends/reference/plan_region.h"
 
 namespace intarsia {
@@ -75,6 +76,7 @@ class KernelsTarget : public Target {
     }
     CompiledRegion compiled;
     compiled.blob = reference::encode_plan(planned.plan);
+    compiled.calls = std::make_shared<const RegionCalls>(list_user_calls(region, planned.plan));
     compiled.constants = std::move(planned.constants);
     compiled.workspace_bytes = planned.plan.workspace_bytes;
     compiled.kernels = static_cast<int>(planned.plan.calls.size());

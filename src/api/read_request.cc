@@ -272,7 +272,8 @@ Status read_emission(const intarsia_compile_request& from, CompileRequest& to) {
   return {};
 }
 
-/// Checks that plain C can be as the other options want it: kernels of our compiler on one processor.
+/// Checks that plain C can be as the other options want it: kernels of our compiler, and of one library of
+/// the user, on one processor.
 Status check_emission(const intarsia_compile_request& from, CompileRequest& to) {
   if (!to.plain_c) return {};
   if (to.objective == Objective::throughput)
@@ -283,10 +284,21 @@ Status check_emission(const intarsia_compile_request& from, CompileRequest& to) 
   if (to.precision != Precision::f32)
     return fail("--precision {}: plain C (--emit c) has products in f32: leave it out", from.precision);
   if (!to.also.empty()) return fail("--also: plain C (--emit c) has one plan: leave it out");
-  const auto other = std::ranges::find_if(to.backends, [](const auto& name) { return name != "halide"; });
-  if (other != to.backends.end())
-    return fail("--backends {}: its code needs a runtime; plain C (--emit c) has kernels of halide", *other);
+  const auto needs_runtime = [](const std::string& name) { return name != "halide" && name != "kernels"; };
+  if (const auto other = std::ranges::find_if(to.backends, needs_runtime); other != to.backends.end())
+    return fail(
+        "--backends {}: its code needs a runtime; plain C (--emit c) consists of kernels of halide, and of "
+        "yours (--kernels)",
+        *other);
+  if (from.kernels.count > 1)
+    return fail(
+        "--kernels: got {} libraries; a program in plain C (--emit c) is linked with one, as each defines "
+        "intarsia_kernels: join them",
+        from.kernels.count);
   to.backends = {"halide"};
+  to.unsupported_remedy =
+      "Plain C (--emit c) consists of kernels of halide and of yours: bring one for an operator of a domain "
+      "of your own (--kernels), cut the model before others, or compile without --emit c";
   to.allow_fallback = false;
   if (from.threads == 0) to.threads = 1;
   return {};

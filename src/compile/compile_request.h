@@ -17,6 +17,7 @@
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
 #include "plan/choose/choose_plan.h"
+#include "plan/place/place_nodes.h"
 #include "target/target.h"
 
 namespace intarsia {
@@ -83,15 +84,17 @@ struct CompileRequest {
   DType rounds_to = DType::f32;    // type that products of f32 may round factors to in this program
   bool prefers_size = false;       // avoid larger weights for speed, and alternatives but those of `also`
   Tune tune = Tune::fast;
-  double tune_seconds = 0;              // 0 for no limit
-  std::string cache_folder;             // folder of measured times and generated code; empty for the user's
-  bool strip_names = false;             // leave node names out of the program
-  std::string plan_path;                // plan file that places nodes, without measuring; empty for none
-  std::string saved_plan_path;          // file for the plan that ships; empty for none
-  bool keep_placement = false;          // ship the plan as placed, also when another is measured to be faster
-  bool dry_run = false;                 // do everything but write the program
-  std::optional<EmitCOptions> plain_c;  // write plain C: program_path is its folder and name
-  std::vector<RecordedRun> recorded;    // runs for its test
+  double tune_seconds = 0;      // 0 for no limit
+  std::string cache_folder;     // folder of measured times and generated code; empty for the user's
+  bool strip_names = false;     // leave node names out of the program
+  std::string plan_path;        // plan file that places nodes, without measuring; empty for none
+  std::string saved_plan_path;  // file for the plan that ships; empty for none
+  bool keep_placement = false;  // ship the plan as placed, also when another is measured to be faster
+  bool dry_run = false;         // do everything but write the program
+  /// End of the error of operators that no backend runs.
+  std::string unsupported_remedy = allow_more_backends;
+  std::optional<EmitCOptions> plain_c;   // write plain C: program_path is its folder and name
+  std::vector<RecordedRun> recorded;     // runs for its test
   std::vector<std::string> print_after;  // passes whose result goes to `print`
   std::string stop_after;                // pass after which the compile ends without a program
 };

@@ -21,7 +21,7 @@ Result<Placement> place_by_pins(FunctionPlanning& planning) {
   for (const std::string& place : in_model.unknown)
     planning.function.notes.push_back(fmt::format(
         "the model's metadata names {}, which is no target or slot here and means nothing", place));
-  return place_nodes(problem.graph, problem.targets, request.pins, in_model.pins);
+  return place_nodes(problem.graph, problem.targets, request.pins, in_model.pins, request.unsupported_remedy);
 }
 
 /// Divides the plan that ships into stages.

@@ -98,10 +98,12 @@ class FunctionMaker {
     const Dim most = bytes_of(value).substitute(most_);
     if (!value.rank_unknown && most.is_number() && most.number() >= 0)
       return static_cast<uint64_t>(most.number());
-    return fail(ErrorKind::unsupported,
-                "'{}' of function '{}' has as many elements as data say, and the memory of plain C is fixed: "
-                "cut the model before it",
-                value.name, function_.name);
+    return fail(
+        ErrorKind::unsupported,
+        "the sizes of '{}' of function '{}' are known to a run only, from data or from a kernel of "
+        "yours, and the memory of plain C is fixed: bind open sizes (--shape), or cut the model before "
+        "it",
+        value.name, function_.name);
   }
 
   Dim bytes_of(const fbs::ValueT& value) const {

@@ -1,6 +1,7 @@
 // Program as plain C sees it: functions with named arguments, memory at known places, and calls of kernels.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,6 +43,10 @@ struct EmittedProgram {
   const std::set<std::string>& objects;                            // contents of ELF files
 
   bool has_threads() const { return program.threads > 1; }
+  /// Checks whether it calls kernels that its user links it with.
+  bool has_user_calls() const {
+    return std::ranges::any_of(regions, [](const auto& region) { return !region->user_calls.empty(); });
+  }
 };
 
 /// Open size of a function.

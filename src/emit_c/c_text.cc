@@ -10,13 +10,6 @@
 namespace intarsia {
 namespace {
 
-std::string c_number(int64_t number) {
-  const bool is_int = number >= std::numeric_limits<int32_t>::min() + int64_t{1} &&
-                      number <= std::numeric_limits<int32_t>::max();
-  const std::string text = fmt::format("{}{}", number, is_int ? "" : "LL");
-  return number < 0 ? fmt::format("({})", text) : text;
-}
-
 std::string c_operation(SizePart::Kind kind, const std::string& a, const std::string& b) {
   switch (kind) {
     case SizePart::Kind::add:
@@ -35,6 +28,14 @@ std::string c_operation(SizePart::Kind kind, const std::string& a, const std::st
 }
 
 }  // namespace
+
+std::string c_number(int64_t number) {
+  if (number == std::numeric_limits<int64_t>::min()) return "INT64_MIN";
+  const bool is_int = number >= std::numeric_limits<int32_t>::min() + int64_t{1} &&
+                      number <= std::numeric_limits<int32_t>::max();
+  const std::string text = fmt::format("{}{}", number, is_int ? "" : "LL");
+  return number < 0 ? fmt::format("({})", text) : text;
+}
 
 const char* c_type(DType dtype) {
   switch (dtype) {
@@ -90,6 +91,15 @@ std::string c_comment(const std::string& text) {
     made += static_cast<unsigned char>(c) < ' ' || c == '\\' || c == '?' ? ' ' : c;
   }
   return made;
+}
+
+std::string c_string(const std::string& text) {
+  std::string made = "\"";
+  for (const char c : text) {
+    const bool is_plain = c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '?';
+    made += is_plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return made + '"';
 }
 
 std::string describe_type(DType dtype, const SymbolicShape& sizes) {

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <ranges>
 
 #include "base/files/output_file.h"
 #include "base/files/staged_folder.h"
 #include "emit_c/archive.h"
 #include "emit_c/elf_file.h"
+#include "emit_c/plain_c_text.h"
 #include "emit_c/write_constants.h"
 
 namespace intarsia {
@@ -38,14 +40,20 @@ Result<std::string> prefix_of(const std::string& path) {
   return identifier;
 }
 
-/// Files that all emissions have.
-constexpr const char* support_files[] = {"kernel_calls.h", "halide_abi.h"};
+/// Files besides those that have the program's name, as far as its kernels need them.
+constexpr const char* support_files[] = {"plain_c.h", "kernel_calls.h", "halide_abi.h", "user_kernels.h",
+                                         "intarsia/kernel.h"};
 
-std::vector<std::string> files_of(const std::string& name, ConstantsAs constants) {
-  std::vector<std::string> files{name + ".h",      name + ".c",     "lib" + name + "_kernels.a",
-                                 name + "_test.c", name + ".cmake", constants_file_name(constants, name)};
-  files.insert(files.end(), std::begin(support_files), std::end(support_files));
-  return files;
+std::vector<std::string> own_files(const std::string& name, ConstantsAs constants) {
+  return {name + ".h",      name + ".c",     "lib" + name + "_kernels.a",
+          name + "_test.c", name + ".cmake", constants_file_name(constants, name)};
+}
+
+/// Returns the texts of the files that steps include, by name.
+std::map<std::string, std::string_view> support_of(const EmittedProgram& emitted) {
+  std::map<std::string, std::string_view> texts{{"plain_c.h", plain_c_text}};
+  for (const auto& region : emitted.regions) texts.insert(region->sources.begin(), region->sources.end());
+  return texts;
 }
 
 /// Adds up what the objects with code bring, and finds the largest kernel.
@@ -75,11 +83,13 @@ std::vector<ArchiveMember> members_of(const EmittedProgram& emitted) {
   return members;
 }
 
-/// Writes the files that calls of kernels need.
-Status write_support(const EmittedProgram& emitted, const fs::path& folder) {
-  for (const auto& region : emitted.regions)
-    for (const auto& [name, text] : region->sources) TRY(write_whole((folder / name).string(), text));
-  return {};
+/// Checks whether the emissions of a name consist of files like this one, or of folders with them.
+bool is_of_emission(const std::string& file, const std::string& name) {
+  std::vector<std::string> ours(std::begin(support_files), std::end(support_files));
+  for (const ConstantsAs constants : {ConstantsAs::object, ConstantsAs::file, ConstantsAs::array})
+    std::ranges::copy(own_files(name, constants), std::back_inserter(ours));
+  return std::ranges::any_of(
+      ours, [&](const std::string& one) { return one == file || one.starts_with(file + "/"); });
 }
 
 /// Checks that the folder's parent takes one.
@@ -93,7 +103,8 @@ Status check_new_folder_beside(const fs::path& folder) {
 Result<CEmission> plan_emission(const EmittedProgram& emitted, const std::string& path,
                                 const EmitCOptions& options) {
   const std::string prefix = TRY(prefix_of(path));
-  CEmission emission{files_of(prefix, options.constants), TRY(make_c_program(emitted, prefix, options)), {}};
+  CEmission emission{own_files(prefix, options.constants), TRY(make_c_program(emitted, prefix, options)), {}};
+  std::ranges::copy(support_of(emitted) | std::views::keys, std::back_inserter(emission.files));
   emission.sizes.constants = emitted.constants.bytes;
   for (const CFunction& function : emission.program.functions)
     emission.sizes.arena = std::max(emission.sizes.arena, function.arena_bytes);
@@ -108,14 +119,11 @@ Status check_emission_folder(const std::string& path) {
   if (!fs::exists(fs::symlink_status(folder, error))) return check_new_folder_beside(folder);
   if (!fs::is_directory(folder, error))
     return fail("--emit c: -o {}: '{}' is not a folder; name another", path, folder.string());
-  std::vector<std::string> ours;
-  for (const ConstantsAs constants : {ConstantsAs::object, ConstantsAs::file, ConstantsAs::array})
-    std::ranges::copy(files_of(prefix, constants), std::back_inserter(ours));
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (std::ranges::find(ours, entry.path().filename().string()) == ours.end())
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error))
+    if (!is_of_emission(entry.path().lexically_relative(folder).string(), prefix))
       return fail(
           "--emit c: -o {}: the folder '{}' holds other files ('{}'); name one that is empty or not there",
-          path, folder.string(), entry.path().filename().string());
+          path, folder.string(), entry.path().lexically_relative(folder).string());
   return check_new_folder_beside(folder);
 }
 
@@ -125,7 +133,10 @@ Status emit_c(const EmittedProgram& emitted, const CEmission& emission, const st
   const std::string& prefix = program.prefix;
   StagedFolder staged = TRY(StagedFolder::create(place_of(path).folder.string()));
   const auto put = [&](const std::string& name, std::string_view bytes) {
-    return write_whole((staged.path() / name).string(), bytes);
+    const fs::path file = staged.path() / name;
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    return write_whole(file.string(), bytes);
   };
   const CSource source = write_c_source(emitted, program, options);
   TRY(put(prefix + ".h", write_c_header(emitted, program, options, emission.sizes)));
@@ -134,8 +145,8 @@ Status emit_c(const EmittedProgram& emitted, const CEmission& emission, const st
   TRY(write_constants(emitted.constants, options.constants, prefix, arch, source.digest,
                       staged.path().string()));
   TRY(put(prefix + "_test.c", write_c_test(program, options, runs, emitted.has_threads())));
-  TRY(put(prefix + ".cmake", write_c_build(program, options)));
-  TRY(write_support(emitted, staged.path()));
+  TRY(put(prefix + ".cmake", write_c_build(emitted, program, options)));
+  for (const auto& [name, text] : support_of(emitted)) TRY(put(name, text));
   return staged.commit();
 }
 

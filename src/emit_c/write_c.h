@@ -34,7 +34,8 @@ std::string write_c_test(const CProgram& program, const EmitCOptions& options,
                          const std::vector<RecordedRun>& runs, bool has_threads);
 
 /// Returns a file for CMake's include(), with a library of the program's name.
-std::string write_c_build(const CProgram& program, const EmitCOptions& options);
+std::string write_c_build(const EmittedProgram& emitted, const CProgram& program,
+                          const EmitCOptions& options);
 
 /// Returns the declaration of the function that runs, without what follows it.
 std::string declare_run(const EmittedProgram& emitted, const CProgram& program, const CFunction& function,

@@ -108,7 +108,8 @@ enum {prefix}_status {{
   return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
-std::string write_c_build(const CProgram& program, const EmitCOptions& options) {
+std::string write_c_build(const EmittedProgram& emitted, const CProgram& program,
+                          const EmitCOptions& options) {
   const std::string constants = options.constants == ConstantsAs::array
                                     ? " ${CMAKE_CURRENT_LIST_DIR}/" + program.prefix + "_constants.c"
                                     : "";
@@ -117,12 +118,16 @@ std::string write_c_build(const CProgram& program, const EmitCOptions& options) 
                                  : "";
   return fmt::format(
       R"(# Library {0}, a program in plain C. Use: include({0}.cmake), target_link_libraries(main PRIVATE {0}).
-add_library({0} STATIC ${{CMAKE_CURRENT_LIST_DIR}}/{0}.c{1})
+{3}add_library({0} STATIC ${{CMAKE_CURRENT_LIST_DIR}}/{0}.c{1})
 target_include_directories({0} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})
 target_compile_features({0} PRIVATE c_std_11)
 target_link_libraries({0} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}}/lib{0}_kernels.a{2} m)
 )",
-      program.prefix, constants, object);
+      program.prefix, constants, object,
+      emitted.has_user_calls() ? fmt::format("# It calls your kernels, a source that defines "
+                                             "intarsia_kernels(): target_sources({} PRIVATE my_kernels.c)\n",
+                                             program.prefix)
+                               : "");
 }
 
 }  // namespace intarsia

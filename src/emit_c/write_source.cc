@@ -9,6 +9,7 @@
 #include "emit_c/c_text.h"
 #include "emit_c/write_c.h"
 #include "emit_c/write_constants.h"
+#include "emit_c/write_user_call.h"
 
 namespace intarsia {
 namespace {
@@ -89,8 +90,9 @@ class KernelTable {
 
   size_t number_of(const KernelCall& call) const { return numbers_.at(call.symbol); }
 
-  /// Declares the kernels and the tensors of those of fixed size.
-  std::string declare() const {
+  /// Declares the kernels and the tensors of those of fixed size, and what runs them.
+  std::string declare(const std::string& status_prefix) const {
+    if (calls_.empty()) return "";
     std::string text = fmt::format(
         "#define intarsia_most_arguments {}\n#define intarsia_most_sizes {}\n#define "
         "intarsia_most_dimensions {}\n"
@@ -106,7 +108,20 @@ class KernelTable {
         text += fmt::format("static const int32_t tensors_{}[] = {{{}}};\n", i,
                             fmt::join(form_of(call, {}), ", "));
     }
-    return text;
+    return text + fmt::format(
+                      R"(
+/* Runs a kernel on tensors at these addresses. */
+#ifdef INTARSIA_PROFILE
+#define CALL(key, kernel, ...) intarsia_call_timed(key, &run, kernel, __VA_ARGS__)
+#else
+#define CALL(key, kernel, ...) intarsia_call(&run, kernel, __VA_ARGS__)
+#endif
+#define RUN(kernel, tensors, ...)                                                                     \
+  do {{                                                                                                \
+    if (CALL(kernel##_key, kernel, tensors, (const void* const[]){{__VA_ARGS__}}) != 0) return {}_KERNEL_FAILED; \
+  }} while (0)
+)",
+                      status_prefix);
   }
 
   /// Writes what files of times say of all kernels.
@@ -268,6 +283,14 @@ class FunctionWriter {
     return address;
   }
 
+  std::vector<std::string> addresses_of(const fbs::StepT& step, const CWorkspace& workspace,
+                                        const std::vector<CallTensor>& tensors) const {
+    std::vector<std::string> texts;
+    for (const CallTensor& tensor : tensors)
+      texts.push_back(tensor.dtype == DType::undefined ? "" : address_of(step, workspace, tensor).text());
+    return texts;
+  }
+
   /// Adds what an item of a batch is away from the first.
   void move_to_item(const CallItems& items, const CallTensor& tensor, Address& address) const {
     const bool moves = tensor.where == CallTensor::Where::output ||
@@ -285,13 +308,18 @@ class FunctionWriter {
     for (const auto& [size, why] : region.requirements)
       text += fmt::format("  /* {} */\n  if ({} < 0) ", c_comment(why), c_expression(size, names_)) +
               fail_with("BAD_SIZE");
-    text += fmt::format("  intarsia_begin(&run, memory + {}, {}, {});\n", workspace.begin + workspace.scratch,
-                        region.scratch_bytes,
-                        emitted_.has_threads() ? "threads->parallel_for, threads->pool" : "NULL, NULL");
+    if (!region.calls.empty())
+      text += fmt::format("  intarsia_begin(&run, memory + {}, {}, {});\n",
+                          workspace.begin + workspace.scratch, region.scratch_bytes,
+                          emitted_.has_threads() ? "threads->parallel_for, threads->pool" : "NULL, NULL");
     if (region.items)
       text +=
           fmt::format("  for (int64_t item = 0; item < {}; ++item) {{\n", count_items(step, *region.items));
     for (const KernelCall& call : region.calls) text += write_call(step, region, workspace, call);
+    for (const UserCall& call : region.user_calls)
+      text +=
+          write_user_call(call, addresses_of(step, workspace, call.inputs),
+                          addresses_of(step, workspace, call.outputs), names_, fail_with("KERNEL_FAILED"));
     return text + (region.items ? "  }\n" : "");
   }
 
@@ -439,26 +467,18 @@ std::string declare_run(const EmittedProgram& emitted, const CProgram& program, 
 CSource write_c_source(const EmittedProgram& emitted, const CProgram& program, const EmitCOptions& options) {
   const KernelTable kernels(emitted);
   const std::string upper = to_upper(program.prefix);
-  std::string text =
-      fmt::format("/* Steps of {0}.h, written by Intarsia. */\n#include \"{0}.h\"\n\n#include <string.h>\n\n",
-                  program.prefix);
+  std::string text = fmt::format(
+      "/* Steps of {0}.h, written by Intarsia. */\n#include \"{0}.h\"\n\n#include <string.h>\n\n#include "
+      "\"plain_c.h\"\n\n",
+      program.prefix);
   text += fmt::format("#define intarsia_workers {}\n", std::max<uint32_t>(emitted.program.threads, 1));
-  text += kernels.declare();
+  if (emitted.has_user_calls())
+    text += "/* Link with your kernels, which define intarsia_kernels(). */\n#include \"user_kernels.h\"\n";
+  text += kernels.declare(upper);
   if (options.constants != ConstantsAs::file)
     text += fmt::format("\nextern const unsigned char {}_constants[];\n", program.prefix);
   text += fmt::format(
       R"(
-/* Runs a kernel on tensors at these addresses. */
-#ifdef INTARSIA_PROFILE
-#define CALL(key, kernel, ...) intarsia_call_timed(key, &run, kernel, __VA_ARGS__)
-#else
-#define CALL(key, kernel, ...) intarsia_call(&run, kernel, __VA_ARGS__)
-#endif
-#define RUN(kernel, tensors, ...)                                                                     \
-  do {{                                                                                                \
-    if (CALL(kernel##_key, kernel, tensors, (const void* const[]){{__VA_ARGS__}}) != 0) return {}_KERNEL_FAILED; \
-  }} while (0)
-
 int {}_check_arena(const void* arena, size_t bytes) {{
   if (arena == NULL) return {}_NULL_POINTER;
   if ((uintptr_t)arena % {}_ARENA_ALIGNMENT != 0) return {}_MISALIGNED;
@@ -466,7 +486,7 @@ int {}_check_arena(const void* arena, size_t bytes) {{
 }}
 
 )",
-      upper, program.prefix, upper, upper, upper, upper, upper, upper);
+      program.prefix, upper, upper, upper, upper, upper, upper);
   text += kernels.describe_origin(emitted.program);
   const std::string functions = write_functions(emitted, program, options, kernels);
   const std::string digest = content_digest(text + functions);

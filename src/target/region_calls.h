@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/attributes.h"
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "target/cost_table.h"
@@ -47,6 +48,16 @@ struct KernelCall {
   bool needs_elements = false;  // fails on an empty input
 };
 
+/// Call of a user's kernel (include/intarsia/kernel.h), which the program is linked with. Its tensors are
+/// dense.
+struct UserCall {
+  std::string label;  // name of the node
+  std::string domain, op;
+  int version = 0;
+  Attributes attributes;
+  std::vector<CallTensor> inputs, outputs;  // of type `undefined` where left out
+};
+
 /// Part of the workspace, used from one call to another.
 struct CallWorkspace {
   Dim bytes = 0;
@@ -61,6 +72,7 @@ struct CallItems {
 
 struct RegionCalls {
   std::vector<KernelCall> calls;
+  std::vector<UserCall> user_calls = {};  // in place of `calls` where kernels are a user's
   /// Whether places in the workspace, of CompiledRegion::workspace_bytes, are known; else each of its parts,
   /// whose bytes depend on open sizes, has a place of its own, and scratch memory follows them.
   bool is_placed = true;

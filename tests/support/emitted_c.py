@@ -228,12 +228,16 @@ def assert_equal(got, want, tolerance):
         assert (got == want).all()
 
 
-def compare(model, folder, *options, there=(), tolerance=1e-4, compiler="gcc", flags=STRICT, runner=()):
+def compare(
+    model, folder, *options, there=(), sources=(), tolerance=1e-4, compiler="gcc", flags=STRICT, runner=()
+):
     """Emits a model, and runs it by `runner`, and its ordinary program here, on two different inputs. `there`: options for the
-    machine of the former."""
+    machine of the former; `sources`: more of C to link."""
     options = ("--tune", "off", *options)
     report = emit(model, folder / "c", *options, *there)
-    program = build(folder / "c", report, write_caller(folder, report), compiler=compiler, flags=flags)
+    program = build(
+        folder / "c", report, write_caller(folder, report), *sources, compiler=compiler, flags=flags
+    )
     call("compile", model, "-o", folder / "program.so", "--threads", 1, "--fallback", "none", *options)
     [function] = report["plain_c"]["functions"]
     names = {one["name"]: one["identifier"] for one in function["inputs"]}

@@ -5,18 +5,19 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-def save(path, nodes, inputs, outputs, constants):
+def save(path, nodes, inputs, outputs, constants, domains=()):
     graph = helper.make_graph(
         nodes,
         "model",
         [helper.make_tensor_value_info(name, dtype, shape) for name, dtype, shape in inputs],
-        [helper.make_tensor_value_info(name, dtype, None) for name, dtype in outputs],
+        [helper.make_tensor_value_info(name, dtype, *(shape or [None])) for name, dtype, *shape in outputs],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
-    opsets = [helper.make_opsetid("", 17)]
+    opsets = [helper.make_opsetid("", 17), *(helper.make_opsetid(domain, 1) for domain in domains)]
     onnx.save(
         onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opsets, ir_version=8)), path
     )
+    return path
 
 
 def random(seed, *shape):

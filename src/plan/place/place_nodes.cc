@@ -86,7 +86,8 @@ class SupportTable {
 }  // namespace
 
 Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
-                              const std::vector<Pin>& pins, const std::map<NodeId, uint32_t>& in_model) {
+                              const std::vector<Pin>& pins, const std::map<NodeId, uint32_t>& in_model,
+                              const std::string& remedy) {
   const std::vector<uint32_t> pinned = TRY(match_pins(graph, targets, pins));
   Placement placement(std::vector<uint32_t>(graph.nodes.size(), no_target));
   SupportTable support(graph, targets);
@@ -121,7 +122,7 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
     }
   }
   if (std::ranges::find(placement.nodes, no_target, &PlacedNode::target) != placement.nodes.end())
-    return unsupported_error(graph, placement);
+    return unsupported_error(graph, placement, remedy);
   return placement;
 }
 

@@ -69,7 +69,8 @@ std::string count_nodes(const OpGroup& group) {
 
 }  // namespace
 
-tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& placement) {
+tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& placement,
+                                        const std::string& remedy) {
   std::vector<bool> is_unsupported;
   for (const PlacedNode& node : placement.nodes) is_unsupported.push_back(node.target == no_target);
   const FollowingNodes following(graph, is_unsupported);
@@ -83,13 +84,11 @@ tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& pla
                                 graph.nodes[group.first].name,
                                 fmt::join(placement.nodes[group.first].refusals, "; ")));
   for (const OpGroup& group : others) after.push_back(fmt::format("{} ({})", group.op, count_nodes(group)));
-  return fail(ErrorKind::unsupported,
-              "no backend runs these operators: {}{}. Allow more backends (--backends, --fallback auto) or "
-              "bring kernels (--kernels)",
-              fmt::join(first, ", "),
+  return fail(ErrorKind::unsupported, "no backend runs these operators: {}{}. {}", fmt::join(first, ", "),
               after.empty() ? ""
                             : fmt::format("; nor those after them, while types or sizes are not known: {}",
-                                          fmt::join(after, ", ")));
+                                          fmt::join(after, ", ")),
+              remedy);
 }
 
 }  // namespace intarsia

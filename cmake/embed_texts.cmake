@@ -1,0 +1,13 @@
+# embed_texts(TARGET HEADER NAME=FILE...): gives the target a header in which each NAME is the text of its FILE.
+function(embed_texts target header)
+  set(texts "")
+  foreach(pair ${ARGN})
+    string(REGEX REPLACE "=.*" "" name ${pair})
+    string(REGEX REPLACE "^[^=]*=" "" file ${pair})
+    file(READ ${file} text)
+    string(APPEND texts "inline constexpr const char* ${name} = R\"text(${text})text\";\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  endforeach()
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/embedded_texts.h.in ${CMAKE_BINARY_DIR}/generated/${header} @ONLY)
+  target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated)
+endfunction()
