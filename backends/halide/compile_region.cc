@@ -163,7 +163,7 @@ Result<GeneratedRegion> generate_region(const RegionWork& work, const Graph& gra
 uint64_t limited_bytes(const CompiledRegion& region, const CompileOptions& options) {
   uint64_t bytes = region.workspace_bytes;
   for (const Tensor& constant : region.constants)
-    if (options.limits_constants) bytes += constant.bytes();
+    if (!options.for_plain_c) bytes += constant.bytes();
   return bytes;
 }
 
@@ -203,7 +203,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
                                       const EmitOptions& emit_options, KernelDevice device) {
   const StepPrinter print{options};
   Isa isa = TRY(make_isa(options.cpu, device));
-  if (!options.allows_tiles) isa.avoid_tiles();
+  if (options.for_plain_c) isa.avoid_tiles();
   TRY(check_glue(arch_of_level(isa.level)));
   TRY(emitter.start());
 

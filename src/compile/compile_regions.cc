@@ -19,8 +19,7 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
       code_cache_(cache_folder(request.cache_folder)) {
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
-  options_.allows_tiles = !request.plain_c;
-  options_.limits_constants = !request.plain_c;  // which stay in flash
+  options_.for_plain_c = request.plain_c.has_value();
   options_.rounds_to = request.rounds_to;
   options_.prefers_size = request.prefers_size;
   options_.keep_names = !request.strip_names;

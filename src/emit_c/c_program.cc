@@ -175,8 +175,6 @@ class FunctionMaker {
   /// Places the parts of a workspace from its beginning; returns the bytes of what is not in the function's
   /// arena already.
   Result<uint64_t> place_parts(const RegionCalls& calls, CWorkspace& workspace) {
-    const auto threads = std::max<uint64_t>(emitted_.program.threads, 1);
-    workspace.scratch = calls.scratch_offset;
     if (calls.is_placed) return 0;
     std::vector<Lifetime> parts;
     for (const CallWorkspace& part : calls.workspace) {
@@ -191,8 +189,7 @@ class FunctionMaker {
     }
     const ArenaPlan plan = plan_arena(parts);
     workspace.parts.assign(plan.offsets.begin(), plan.offsets.end());
-    workspace.scratch = round_up(plan.bytes, tail_alignment);
-    return workspace.scratch + calls.scratch_bytes * threads;
+    return plan.bytes;
   }
 
   const EmittedProgram& emitted_;

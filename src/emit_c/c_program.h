@@ -70,7 +70,6 @@ struct CArgument {
 struct CWorkspace {
   uint64_t begin = 0;           // start of a workspace of one part
   std::vector<uint64_t> parts;  // starts of its parts, if there are several
-  uint64_t scratch = 0;         // start of the memory that kernels allocate
 };
 
 struct CFunction {

@@ -257,6 +257,11 @@ class FunctionWriter {
     return static_cast<int64_t>(emitted_.program.constants[constant]->offset);
   }
 
+  static Address in_workspace(const CWorkspace& workspace, size_t part) {
+    return {"memory",
+            static_cast<int64_t>(workspace.begin + (workspace.parts.empty() ? 0 : workspace.parts[part]))};
+  }
+
   Address address_of(const fbs::StepT& step, const CWorkspace& workspace, const CallTensor& tensor) const {
     Address address;
     switch (tensor.where) {
@@ -271,9 +276,7 @@ class FunctionWriter {
                    constant_offset(emitted_.program.regions[step.region]->constants[tensor.index])};
         break;
       case CallTensor::Where::workspace:
-        address = {"memory",
-                   static_cast<int64_t>(workspace.begin +
-                                        (workspace.parts.empty() ? 0 : workspace.parts[tensor.index]))};
+        address = in_workspace(workspace, tensor.index);
         break;
     }
     if (tensor.offset.is_number())
@@ -309,8 +312,7 @@ class FunctionWriter {
       text += fmt::format("  /* {} */\n  if ({} < 0) ", c_comment(why), c_expression(size, names_)) +
               fail_with("BAD_SIZE");
     if (!region.calls.empty())
-      text += fmt::format("  intarsia_begin(&run, memory + {}, {}, {});\n",
-                          workspace.begin + workspace.scratch, region.scratch_bytes,
+      text += fmt::format("  intarsia_begin(&run, {});\n",
                           emitted_.has_threads() ? "threads->parallel_for, threads->pool" : "NULL, NULL");
     if (region.items)
       text +=
@@ -363,9 +365,19 @@ class FunctionWriter {
     if (is_open)
       text += fmt::format("  const int32_t tensors[] = {{{}}};\n", fmt::join(form_of(call, names_), ", "));
     text += write_checks(call, addresses);
+    text += give_scratch(workspace, call.scratch);
     text += fmt::format("  RUN(kernel_{}, {}, {});\n", number,
                         is_open ? "tensors" : fmt::format("tensors_{}", number), list);
     return text + (repeats || is_open ? "  }\n" : "");
+  }
+
+  /// Says where the kernel that runs next allocates.
+  std::string give_scratch(const CWorkspace& workspace, const CallScratch& scratch) const {
+    if (scratch.bytes == 0) return "";
+    Address address = in_workspace(workspace, scratch.part);
+    address.bytes += static_cast<int64_t>(scratch.offset);
+    return fmt::format("  intarsia_give_scratch(&run, {}, (size_t){});\n", address.text(),
+                       c_expression(scratch.bytes, names_));
   }
 
   static bool copies_to_itself(const KernelCall& call, const std::vector<Address>& addresses) {

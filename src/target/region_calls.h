@@ -35,6 +35,13 @@ struct CallCheck {
   std::vector<std::pair<Dim, Dim>> ranges;  // least and greatest allowed index
 };
 
+/// Memory for what a kernel allocates while it runs, of each thread after that of the one before.
+struct CallScratch {
+  size_t part = 0;      // number of the part of the workspace
+  uint64_t offset = 0;  // bytes from its start
+  Dim bytes = 0;        // of a thread; a multiple of 64
+};
+
 struct KernelCall {
   std::string
       symbol;         // function that takes an array of pointers: to the user context, tensors, sizes, output
@@ -44,8 +51,8 @@ struct KernelCall {
   SymbolicShape sizes;              // open sizes that the code takes
   Dim times = 1;                    // number of runs, one after the other
   std::vector<CallCheck> checks;
-  bool is_copy = false;         // copies its one input as it is
-  bool needs_elements = false;  // fails on an empty input
+  bool is_copy = false;  // copies its one input as it is
+  CallScratch scratch;
 };
 
 /// Call of a user's kernel (include/intarsia/kernel.h), which the program is linked with. Its tensors are
@@ -74,11 +81,9 @@ struct RegionCalls {
   std::vector<KernelCall> calls;
   std::vector<UserCall> user_calls = {};  // in place of `calls` where kernels are a user's
   /// Whether places in the workspace, of CompiledRegion::workspace_bytes, are known; else each of its parts,
-  /// whose bytes depend on open sizes, has a place of its own, and scratch memory follows them.
+  /// whose bytes depend on open sizes, has a place of its own.
   bool is_placed = true;
   std::vector<CallWorkspace> workspace;
-  uint64_t scratch_offset = 0;  // start of the scratch memory, where places are known
-  uint64_t scratch_bytes = 0;   // memory that the kernels of a thread hold at a time
   std::vector<std::pair<Dim, std::string>> requirements = {};  // sizes that must not be negative, and why
   std::optional<CallItems> items = {};
   std::vector<std::pair<std::string_view, std::string_view>> sources =

@@ -42,12 +42,13 @@ struct CompileOptions {
   bool exact_math =
       false;  // direct arithmetic only; if false, errors up to 1e-4 of the largest output are allowed
   DType rounds_to = DType::f32;  // type that products of f32 may round factors to: bf16, f16
-  /// Most bytes that the region should take, at the cost of time: of its workspace and, if they are limited
-  /// too, of its constants; 0: any number. The smallest region is made if none takes as little.
+  /// Most bytes that the region should take, at the cost of time: of its workspace and, unless they stay in
+  /// flash, of its constants; 0: any number. The smallest region is made if none takes as little.
   uint64_t memory_bytes = 0;
-  bool limits_constants = true;
-  bool prefers_size = false;           // avoid all speedups that enlarge the program
-  bool allows_tiles = true;            // whether a runtime asks the system for tile registers (AMX)
+  bool prefers_size = false;  // avoid all speedups that enlarge the program
+  /// Whether a program in plain C makes the calls (CompiledRegion::calls): constants stay in flash, and
+  /// nobody asks the system for tile registers (AMX).
+  bool for_plain_c = false;
   Tuner* tuner = nullptr;              // null: analytic choices
   std::string timed_on = "cpu";        // device whose times choose kernels
   CodegenReport* codegen = nullptr;    // filled in unless null
@@ -112,7 +113,8 @@ struct CompiledRegion {
   size_t scratch_bytes = 0;                // part of the workspace in which kernels keep copies and the like
   size_t stack_bytes = 0;                  // most that one of its kernels takes of the stack; 0: unknown
   std::vector<WeightGrowth> growths = {};  // growth by reason; empty if unknown or none
-  /// Calls of its kernels, for programs in plain C; null if only the run half can make them.
+  /// Calls of its kernels, for programs in plain C (CompileOptions::for_plain_c); null if only the run half
+  /// can make them.
   std::shared_ptr<const RegionCalls> calls = {};
 };
 

@@ -14,8 +14,9 @@ namespace {
 
 /// Adds the scratch after the workspace of a plan without any.
 void append_scratch(MemoryPlan& memory, Scratch scratch) {
-  memory.scratch_offset = (memory.workspace_bytes + 63) / 64 * 64;
-  memory.workspace_bytes = memory.scratch_offset + scratch.total();
+  const size_t offset = (memory.workspace_bytes + 63) / 64 * 64;
+  memory.workspace_bytes = offset + scratch.total();
+  memory.scratch_offsets.assign(scratch.calls.size(), offset);
   memory.scratch = std::move(scratch);
 }
 
@@ -32,11 +33,12 @@ class Encoder {
                                        checks(calls[c]), is_plain_copy(calls[c])));
     }
     if (memory.scratch.total() == 0) append_scratch(memory, scratch_of(calls, kernels, options, emit));
+    const bool has_place = memory.scratch.workers > 0 && memory.scratch.place != Scratch::Place::own;
     builder_.Finish(fbs::CreateRegionPlan(
         builder_, 3, tensor_bytes(graph, graph.inputs), tensor_bytes(graph, graph.outputs),
-        memory.workspace_bytes, memory.scratch_offset, memory.scratch.bytes,
-        static_cast<uint32_t>(memory.scratch.workers), builder_.CreateVector(kernels_),
-        builder_.CreateVector(calls_), device_of(calls), moves(emit),
+        memory.workspace_bytes, has_place ? memory.scratch_offsets[0] : 0,
+        has_place ? memory.scratch.bytes() : 0, has_place ? static_cast<uint32_t>(memory.scratch.workers) : 0,
+        builder_.CreateVector(kernels_), builder_.CreateVector(calls_), device_of(calls), moves(emit),
         emit.input_moves ? item_outputs(graph) : 0));
     return to_bytes(builder_);
   }
@@ -132,12 +134,13 @@ Scratch scratch_of(const std::vector<Call>& calls, const std::vector<EmittedKern
   Scratch scratch;
   bool shares = emit.input_moves == nullptr;
   for (size_t c = 0; c < calls.size(); ++c) {
-    scratch.bytes = std::max(scratch.bytes, (kernels[c].scratch_bytes + 63) / 64 * 64);
-    scratch.calls.push_back(kernels[c].scratch_bytes > 0);
+    scratch.calls.push_back((kernels[c].scratch_bytes + 63) / 64 * 64);
     shares = shares && calls[c].times == 1 && !calls[c].kernel.isa.is_offloaded();
   }
-  if (scratch.bytes > 0) scratch.workers = static_cast<size_t>(options.threads);
-  if (!shares) scratch.calls.clear();
+  if (scratch.bytes() > 0) scratch.workers = static_cast<size_t>(options.threads);
+  scratch.place = options.for_plain_c ? Scratch::Place::own
+                  : shares            ? Scratch::Place::shared
+                                      : Scratch::Place::apart;
   return scratch;
 }
 

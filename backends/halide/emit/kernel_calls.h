@@ -33,7 +33,7 @@ struct intarsia_worker {
 struct intarsia_run {
   intarsia_parallel_for parallel_for; /* null: tasks run one after the other */
   void* pool;
-  size_t scratch_bytes; /* of each worker */
+  size_t scratch_bytes; /* of each worker, for one kernel */
   volatile int has_failed;
   struct intarsia_worker workers[intarsia_workers];
 };
@@ -108,22 +108,27 @@ static inline int intarsia_run_tasks(struct HalideKernelRuntime* table, HalideTa
   return run->has_failed;
 }
 
-/* Starts a run whose workers have scratch memory one after the other. */
-static inline void intarsia_begin(struct intarsia_run* run, uint8_t* scratch, size_t scratch_bytes,
-                                  intarsia_parallel_for parallel_for, void* pool) {
+/* Starts a run. */
+static inline void intarsia_begin(struct intarsia_run* run, intarsia_parallel_for parallel_for, void* pool) {
   run->parallel_for = parallel_for;
   run->pool = pool;
-  run->scratch_bytes = scratch_bytes;
+  run->scratch_bytes = 0;
   run->has_failed = 0;
   for (int i = 0; i < intarsia_workers; ++i) {
     const struct intarsia_worker worker = {
         {intarsia_run_tasks, intarsia_allocate, intarsia_release, intarsia_error, NULL, NULL},
         run,
-        scratch + (size_t)i * scratch_bytes,
+        NULL,
         0,
         NULL};
     run->workers[i] = worker;
   }
+}
+
+/* Gives the next kernel scratch memory, that of each worker after that of the one before. */
+static inline void intarsia_give_scratch(struct intarsia_run* run, uint8_t* scratch, size_t bytes_of_worker) {
+  run->scratch_bytes = bytes_of_worker;
+  for (int i = 0; i < intarsia_workers; ++i) run->workers[i].scratch = scratch + (size_t)i * bytes_of_worker;
 }
 
 /* Calls a kernel. `form` has the number of its tensors, that of the sizes it takes, these sizes, then for
@@ -172,6 +177,7 @@ static inline int intarsia_call(struct intarsia_run* run, int (*kernel)(void**),
   if (is_empty) return 0;
   if (lacks_elements) return -1;
   const int status = kernel(arguments);
+  run->scratch_bytes = 0;
   return status != 0 ? status : run->has_failed;
 }
 

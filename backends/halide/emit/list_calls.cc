@@ -46,16 +46,23 @@ KernelCall list_call(const Call& call, const EmittedKernel& kernel, const std::v
     to.checks.push_back(std::move(made));
   }
   to.is_copy = is_plain_copy(call);
-  to.needs_elements = needs_elements(call);
   return to;
 }
 
-/// Returns the memory that kernels of open sizes may hold at a time.
-uint64_t scratch_in_open_region(const std::vector<EmittedKernel>& kernels) {
-  uint64_t bytes = 0;
-  for (const EmittedKernel& kernel : kernels)
-    bytes = std::max<uint64_t>(bytes, (kernel.scratch_bytes + 63) / 64 * 64);
-  return bytes + open_scratch_bytes;
+/// Gives each call of a region with known places its scratch.
+void place_scratch(const MemoryPlan& memory, std::vector<KernelCall>& calls) {
+  if (memory.scratch.workers == 0) return;
+  for (size_t c = 0; c < calls.size(); ++c)
+    calls[c].scratch = {0, memory.scratch_offsets[c], static_cast<int64_t>(memory.scratch.calls[c])};
+}
+
+/// Adds a part to the workspace of a region of open sizes for the scratch of each call.
+void add_scratch(const std::vector<EmittedKernel>& kernels, int threads, RegionCalls& region) {
+  for (size_t c = 0; c < kernels.size(); ++c) {
+    const Dim bytes = static_cast<int64_t>((kernels[c].scratch_bytes + 63) / 64 * 64 + open_scratch_bytes);
+    region.calls[c].scratch = {region.workspace.size(), 0, bytes};
+    region.workspace.push_back({bytes * threads, static_cast<int>(c), static_cast<int>(c)});
+  }
 }
 
 uint64_t bytes_of(const Graph& graph, ValueId value) {
@@ -100,8 +107,10 @@ RegionCalls list_calls(const Graph& graph, const std::vector<SizeRequirement>& r
     region.calls.push_back(list_call(calls[c], kernels[c], memory.places[c], options));
   for (const auto& [bytes, first, last] : memory.buffers) region.workspace.push_back({bytes, first, last});
   region.is_placed = !is_bound_by_runs(graph);
-  region.scratch_offset = memory.scratch_offset;
-  region.scratch_bytes = region.is_placed ? memory.scratch.bytes : scratch_in_open_region(kernels);
+  if (region.is_placed)
+    place_scratch(memory, region.calls);
+  else
+    add_scratch(kernels, options.threads, region);
   for (const auto& [nonnegative, why] : requirements) region.requirements.emplace_back(nonnegative, why);
   if (emit.input_moves != nullptr) region.items = list_items(graph, *emit.input_moves);
   region.sources = call_sources();

@@ -36,8 +36,9 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   const bool is_open = is_bound_by_runs(graph);
   region.blob = is_open ? encode_open_plan(graph, requirements, calls, kernels, options, memory)
                         : encode_plan(graph, calls, kernels, options, emit, memory);
-  region.calls = std::make_shared<const RegionCalls>(
-      list_calls(graph, requirements, calls, kernels, memory, options, emit));
+  if (options.for_plain_c)
+    region.calls = std::make_shared<const RegionCalls>(
+        list_calls(graph, requirements, calls, kernels, memory, options, emit));
   if (is_open) region.open_workspace = open_workspace(memory, kernels, options.threads);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;

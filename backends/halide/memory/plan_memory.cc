@@ -56,11 +56,11 @@ class Planner {
 
   void place_workspace() {
     if (is_bound_by_runs(graph_)) return list_buffers(find_lifetimes(layouts_, calls_));
-    const WorkspacePlan plan = plan_workspace(layouts_, calls_, plan_.scratch);
+    WorkspacePlan plan = plan_workspace(layouts_, calls_, plan_.scratch);
     for (const auto& [root, offset] : plan.offsets)
       fixed_[root] = {Where::workspace, 0, static_cast<int64_t>(offset)};
     plan_.workspace_bytes = plan.bytes;
-    plan_.scratch_offset = plan.scratch_offset;
+    plan_.scratch_offsets = std::move(plan.scratch_offsets);
   }
 
   Place place(ValueId value) const {
@@ -123,20 +123,28 @@ std::string print_place(const Place& place, bool is_open) {
   return is_start ? text : fmt::format("{}+{}", text, place.offset.print());
 }
 
+/// Returns a text about what the kernel of a call keeps in a place of its own.
+std::string print_own_scratch(const MemoryPlan& memory, size_t call) {
+  const Scratch& scratch = memory.scratch;
+  if (memory.scratch_offsets.empty() || scratch.place != Scratch::Place::own || scratch.calls[call] == 0)
+    return "";
+  return fmt::format(", scratch of {} bytes at {}", scratch.total_of(call), memory.scratch_offsets[call]);
+}
+
 }  // namespace
 
 std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory) {
   std::string text =
       fmt::format("workspace {} bytes, {} constants\n", memory.workspace_bytes, memory.constants.size());
-  if (memory.scratch.total() > 0 && memory.buffers.empty())
-    text += fmt::format("scratch of {} bytes at {}\n", memory.scratch.total(), memory.scratch_offset);
+  if (!memory.scratch_offsets.empty() && memory.scratch.place != Scratch::Place::own)
+    text += fmt::format("scratch of {} bytes at {}\n", memory.scratch.total(), memory.scratch_offsets[0]);
   for (size_t c = 0; c < calls.size(); ++c) {
     std::vector<std::string> places;
     for (const Place& place : memory.places[c]) places.push_back(print_place(place, !memory.buffers.empty()));
     const std::string to = places.back();
     places.pop_back();
-    text += fmt::format("%{} = {} of {}\n", layouts.graph.value(calls[c].output).name, to,
-                        fmt::join(places, ", "));
+    text += fmt::format("%{} = {} of {}{}\n", layouts.graph.value(calls[c].output).name, to,
+                        fmt::join(places, ", "), print_own_scratch(memory, c));
   }
   return text;
 }

@@ -27,8 +27,8 @@ struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // places of each call's inputs, then its output, in its first run
   std::vector<Tensor> constants;           // constants as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
-  size_t scratch_offset = 0;
   Scratch scratch = {};
+  std::vector<size_t> scratch_offsets = {};  // by call, if there is scratch in a region without open sizes
   /// Parts of the workspace of a region with open sizes, from the first call that writes each to the last
   /// that reads it, which are placed when the sizes are known; empty if all sizes are numbers.
   std::vector<OpenWorkspace> buffers;

@@ -34,16 +34,22 @@ size_t bytes_of_root(const Graph& graph, ValueId root) {
   return dtype_bytes(type.dtype, static_cast<size_t>(element_count(typical_shape(*type.shape))));
 }
 
+/// Places the buffers, and after the last one the scratch of each call.
+ArenaPlan plan_with_own_scratch(std::vector<Lifetime> buffers, const Scratch& scratch) {
+  for (size_t call = 0; call < scratch.calls.size(); ++call)
+    buffers.push_back({scratch.total_of(call), static_cast<int>(call), static_cast<int>(call)});
+  return plan_arena(buffers);
+}
+
 /// Places the buffers, and after the last one the scratch, beside those that are alive during calls with
 /// some.
-ArenaPlan plan_with_scratch(const std::vector<Lifetime>& buffers, const Scratch& scratch) {
-  if (scratch.total() == 0 || scratch.calls.empty()) return {{}, ~size_t{0}};
+ArenaPlan plan_with_shared_scratch(const std::vector<Lifetime>& buffers, const Scratch& scratch) {
   std::vector<size_t> bytes;
   for (const Lifetime& buffer : buffers) bytes.push_back(buffer.bytes);
   bytes.push_back(scratch.total());
   const auto meets_scratch = [&](const Lifetime& buffer) {
-    const auto first = scratch.calls.begin() + buffer.first, last = scratch.calls.begin() + buffer.last;
-    return std::find(first, last + 1, true) != last + 1;
+    const auto first = scratch.calls.begin() + buffer.first, end = scratch.calls.begin() + buffer.last + 1;
+    return std::any_of(first, end, [](size_t bytes) { return bytes > 0; });
   };
   return plan_arena(bytes, [&](size_t one, size_t other) {
     if (one == buffers.size()) return meets_scratch(buffers[other]);
@@ -52,20 +58,29 @@ ArenaPlan plan_with_scratch(const std::vector<Lifetime>& buffers, const Scratch&
   });
 }
 
+/// Places the buffers, and after the last one the scratch of each call, in the way that takes least.
+ArenaPlan plan_with_scratch(const std::vector<Lifetime>& buffers, const Scratch& scratch) {
+  ArenaPlan plan = plan_arena(buffers);
+  if (scratch.total() == 0) return plan;
+  plan.offsets.resize(buffers.size() + scratch.calls.size(), plan.bytes);
+  plan.bytes += scratch.total();
+  if (scratch.place == Scratch::Place::apart) return plan;
+  ArenaPlan other = scratch.place == Scratch::Place::own ? plan_with_own_scratch(buffers, scratch)
+                                                         : plan_with_shared_scratch(buffers, scratch);
+  other.offsets.resize(plan.offsets.size(), other.offsets.back());
+  return other.bytes < plan.bytes ? other : plan;
+}
+
 }  // namespace
+
+size_t Scratch::bytes() const { return calls.empty() ? 0 : std::ranges::max(calls); }
 
 WorkspacePlan plan_workspace(const Layouts& layouts, const std::vector<Call>& calls, const Scratch& scratch) {
   const Pieces pieces = find_pieces(layouts, calls);
   std::vector<Lifetime> buffers;
   for (const auto& [root, lifetime] : pieces.lifetimes) buffers.push_back(lifetime);
-  ArenaPlan arena = plan_arena(buffers);
-  size_t scratch_offset = arena.bytes;
-  arena.bytes += scratch.total();
-  if (ArenaPlan shared = plan_with_scratch(buffers, scratch); shared.bytes < arena.bytes) {
-    arena = std::move(shared);
-    scratch_offset = arena.offsets.back();
-  }
-  WorkspacePlan plan{{}, scratch_offset, arena.bytes};
+  const ArenaPlan arena = plan_with_scratch(buffers, scratch);
+  WorkspacePlan plan{{}, {arena.offsets.begin() + std::ssize(buffers), arena.offsets.end()}, arena.bytes};
   size_t number = 0;
   for (const auto& [root, lifetime] : pieces.lifetimes) plan.offsets[root] = arena.offsets[number++];
   for (const auto& [later, owner] : pieces.owners) plan.offsets[later] = plan.offsets.at(owner);

@@ -9,22 +9,30 @@
 
 namespace intarsia::halide {
 
-/// Bytes that kernels keep for themselves while they run, in one place of the workspace for all calls.
+/// Bytes that kernels keep for themselves while they run.
 struct Scratch {
-  size_t bytes = 0;         // the most that a worker of a kernel takes; a multiple of 64
-  size_t workers = 0;       // 0 if no kernel takes any
-  std::vector<bool> calls;  // those that take some; empty: it shares bytes with no value
-  size_t total() const { return bytes * workers; }
+  enum class Place : uint8_t {
+    apart,   // one for all calls, which is that of no value
+    shared,  // one for all calls, perhaps that of values that no call with scratch finds alive
+    own      // one for each call, beside the values that it finds alive
+  };
+  std::vector<size_t> calls;  // bytes that a worker takes at most, by call; multiples of 64
+  size_t workers = 0;         // 0 if no kernel takes any
+  Place place = Place::apart;
+
+  size_t bytes() const;  // the most that a worker takes in any call
+  size_t total() const { return bytes() * workers; }
+  /// Returns the bytes of the place that a call uses.
+  size_t total_of(size_t call) const { return place == Place::own ? calls[call] * workers : total(); }
 };
 
 struct WorkspacePlan {
-  std::map<ValueId, size_t> offsets;  // bytes, by root
-  size_t scratch_offset = 0;
+  std::map<ValueId, size_t> offsets;    // bytes, by root
+  std::vector<size_t> scratch_offsets;  // by call, if there is scratch
   size_t bytes = 0;
 };
 
-/// Places the roots of a region whose sizes are numbers, and the kernels' own memory, which may be that of
-/// values that no call with scratch finds alive.
+/// Places the roots of a region whose sizes are numbers, and the kernels' own memory.
 WorkspacePlan plan_workspace(const Layouts& layouts, const std::vector<Call>& calls,
                              const Scratch& scratch = {});
 

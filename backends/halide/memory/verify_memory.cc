@@ -114,9 +114,9 @@ class Verifier {
 
   /// Gives no value the bytes in which the kernel keeps its own.
   void claim_scratch(size_t call) {
-    const Scratch& scratch = plan_.scratch;
-    if (scratch.total() > 0 && (scratch.calls.empty() || scratch.calls[call]))
-      owners_.claim(plan_.scratch_offset, plan_.scratch_offset + scratch.total(), no_value);
+    if (plan_.scratch_offsets.empty() || plan_.scratch.calls[call] == 0) return;
+    const size_t begin = plan_.scratch_offsets[call];
+    owners_.claim(begin, begin + plan_.scratch.total_of(call), no_value);
   }
 
   ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }

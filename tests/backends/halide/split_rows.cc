@@ -195,7 +195,7 @@ TEST(SplitRows, RandomNetsInLittleMemoryGiveTheSame) {
     auto whole = LoadedRegion::make(*graph, options, {});
     ASSERT_TRUE(whole) << whole.error().message;
     options.memory_bytes = (*whole)->workspace_bytes() * (3 + seed % 5) / 10;
-    options.limits_constants = false;
+    options.for_plain_c = true;
     auto small = LoadedRegion::make(*graph, options, {});
     ASSERT_TRUE(small) << small.error().message;
     auto before = (*whole)->run(inputs, &threads);
