@@ -233,11 +233,13 @@ std::string print_imported(const Json& tuning) {
 
 /// Formats what plain C takes of a machine.
 std::string print_plain_c(const Json& emission) {
-  const Json &flash = emission["flash_bytes"], &kernel = emission["largest_kernel"];
-  std::string text =
-      fmt::format("  plain C   code {}, constants {}, working memory {}\n",
-                  print_bytes(flash["code"].get<uint64_t>() + flash["data"].get<uint64_t>()),
-                  print_bytes(flash["constants"]), print_bytes(emission["ram_bytes"]["arena"]));
+  const Json &flash = emission["flash_bytes"], &ram = emission["ram_bytes"],
+             &kernel = emission["largest_kernel"];
+  std::string text = fmt::format(
+      "  plain C   code {}, constants {}, working memory {}{}\n",
+      print_bytes(flash["code"].get<uint64_t>() + flash["data"].get<uint64_t>()),
+      print_bytes(flash["constants"]), print_bytes(ram["arena"]),
+      ram["stack"].is_null() ? "" : fmt::format(", stack of a kernel {}", print_bytes(ram["stack"])));
   if (kernel["bytes"] > 0)
     text += fmt::format("  largest   kernel: {}, {}\n", print_bytes(kernel["bytes"]),
                         kernel["name"].get<std::string>());

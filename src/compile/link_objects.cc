@@ -15,6 +15,7 @@
 
 #include "base/architecture.h"
 #include "base/code/run_program.h"
+#include "base/elf_machine.h"
 #include "base/files/temporary_folder.h"
 
 namespace intarsia {
@@ -24,16 +25,13 @@ namespace fs = std::filesystem;
 
 struct Format {
   Arch arch;
-  uint16_t machine;        // e_machine of ELF
   const char* emulation;   // name for ld.lld; decides the output when there are no objects
   const char* page_bytes;  // largest page size that a kernel for it may use
-  uint32_t calls = 0;      // e_flags of ELF: which calls a library follows; loaders refuse others
 };
-constexpr Format formats[] = {
-    {Arch::x86_64, EM_X86_64, "elf_x86_64", "4096"},
-    {Arch::aarch64, EM_AARCH64, "aarch64linux", "65536"},
-    {Arch::armv7, EM_ARM, "armelf_linux_eabi", "65536", EF_ARM_EABI_VER5 | EF_ARM_ABI_FLOAT_HARD},
-    {Arch::riscv64, EM_RISCV, "elf64lriscv", "4096", EF_RISCV_FLOAT_ABI_DOUBLE}};
+constexpr Format formats[] = {{Arch::x86_64, "elf_x86_64", "4096"},
+                              {Arch::aarch64, "aarch64linux", "65536"},
+                              {Arch::armv7, "armelf_linux_eabi", "65536"},
+                              {Arch::riscv64, "elf64lriscv", "4096"}};
 
 /// Checks that an object is for the architecture; the linker says what else is wrong with it.
 Status check_machine(const std::string& object, const Format& wanted) {
@@ -41,8 +39,9 @@ Status check_machine(const std::string& object, const Format& wanted) {
   uint16_t machine = 0;
   if (!object.starts_with(ELFMAG) || object.size() < at + sizeof machine) return {};
   std::memcpy(&machine, object.data() + at, sizeof machine);
-  if (machine == wanted.machine) return {};
-  const Format* got = std::ranges::find(formats, machine, &Format::machine);
+  const auto number = [](const Format& format) { return elf_machine(format.arch).number; };
+  if (machine == number(wanted)) return {};
+  const Format* got = std::ranges::find(formats, machine, number);
   const std::string name =
       got == std::end(formats) ? fmt::format("machine {} of ELF", machine) : arch_name(got->arch);
   return fail(
@@ -55,7 +54,8 @@ Status check_machine(const std::string& object, const Format& wanted) {
 void mark_calls(std::string& library, const Format& format) {
   const size_t at =
       pointer_bytes(format.arch) == 4 ? offsetof(Elf32_Ehdr, e_flags) : offsetof(Elf64_Ehdr, e_flags);
-  std::memcpy(library.data() + at, &format.calls, sizeof format.calls);
+  const uint32_t calls = elf_machine(format.arch).calls;
+  std::memcpy(library.data() + at, &calls, sizeof calls);
 }
 
 Status write_file(const fs::path& path, std::string_view bytes) {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/elf_machine.h"
+
 namespace intarsia {
 namespace {
 
@@ -85,44 +87,21 @@ Result<ObjectContents> read_sections(std::string_view file) {
   return contents;
 }
 
-struct Machine {
-  uint16_t number;
-  uint32_t flags;  // which calls its code follows
-  uint8_t elf_class;
-};
-
-Machine machine_of(Arch arch) {
-  switch (arch) {
-    case Arch::x86_64:
-      return {EM_X86_64, 0, ELFCLASS64};
-    case Arch::aarch64:
-      return {EM_AARCH64, 0, ELFCLASS64};
-    case Arch::riscv64:
-      return {EM_RISCV, EF_RISCV_FLOAT_ABI_DOUBLE | EF_RISCV_RVC, ELFCLASS64};
-    default:
-      return {EM_ARM, EF_ARM_EABI_VER5, ELFCLASS32};
-  }
-}
-
 template <typename T>
 void append(std::string& file, const T& part) {
   file.append(reinterpret_cast<const char*>(&part), sizeof part);
 }
 
-void pad(std::string& file, size_t alignment) {
-  file.resize((file.size() + alignment - 1) / alignment * alignment);
-}
+size_t padding_to(uint64_t alignment, uint64_t place) { return (alignment - place % alignment) % alignment; }
 
 template <typename Elf>
-DataObject write_sections(const Machine& machine, const std::string& symbol, uint64_t bytes) {
+DataObject write_sections(const ElfMachine& machine, const std::string& symbol, uint64_t bytes) {
   using Section = typename Elf::Section;
   enum : uint16_t { none, data, symbols, strings, note, sections };
   constexpr size_t data_offset = 64;  // the header's end, and the alignment of the data
   const std::string names = std::string("\0.rodata\0.symtab\0.strtab\0.note.GNU-stack\0", 41) + symbol + '\0';
-  std::string after;
   const uint64_t data_end = data_offset + bytes;
-  const size_t padding = static_cast<size_t>((8 - data_end % 8) % 8);
-  after.resize(padding);
+  std::string after(padding_to(8, data_end), '\0');
   const auto place = [&] { return data_end + after.size(); };
   const auto place_of_symbols = place();
   append(after, typename Elf::Symbol{});
@@ -134,8 +113,7 @@ DataObject write_sections(const Machine& machine, const std::string& symbol, uin
   append(after, defined);
   const auto place_of_strings = place();
   after += names;
-  pad(after, 8);
-  after.resize(after.size() + (8 - place() % 8) % 8);
+  after.resize(after.size() + padding_to(8, place()));
   const auto place_of_sections = place();
   const auto section = [](uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size,
                           uint32_t link, uint32_t info, uint64_t alignment, uint64_t entry) {
@@ -163,7 +141,7 @@ DataObject write_sections(const Machine& machine, const std::string& symbol, uin
   header.e_machine = machine.number;
   header.e_version = EV_CURRENT;
   header.e_shoff = static_cast<decltype(header.e_shoff)>(place_of_sections);
-  header.e_flags = machine.flags;
+  header.e_flags = machine.calls;
   header.e_ehsize = sizeof(header);
   header.e_shentsize = sizeof(Section);
   header.e_shnum = sections;
@@ -184,9 +162,8 @@ Result<ObjectContents> read_object(std::string_view object) {
 }
 
 DataObject make_data_object(Arch arch, const std::string& symbol, uint64_t bytes) {
-  const Machine machine = machine_of(arch);
-  return machine.elf_class == ELFCLASS32 ? write_sections<Elf32>(machine, symbol, bytes)
-                                         : write_sections<Elf64>(machine, symbol, bytes);
+  return pointer_bytes(arch) == 4 ? write_sections<Elf32>(elf_machine(arch), symbol, bytes)
+                                  : write_sections<Elf64>(elf_machine(arch), symbol, bytes);
 }
 
 }  // namespace intarsia

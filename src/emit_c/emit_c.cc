@@ -59,8 +59,10 @@ std::map<std::string, std::string_view> support_of(const EmittedProgram& emitted
 /// Adds up what the objects with code bring, and finds the largest kernel.
 Status measure_objects(const EmittedProgram& emitted, CSizes& sizes) {
   std::map<std::string, std::string> labels;  // by symbol
-  for (const auto& region : emitted.regions)
+  for (const auto& region : emitted.regions) {
+    sizes.stack = std::max(sizes.stack, region->stack_bytes);
     for (const KernelCall& call : region->calls) labels.emplace(call.symbol, call.label);
+  }
   for (const std::string& object : emitted.objects) {
     const ObjectContents contents = TRY(read_object(object));
     sizes.code += contents.code_bytes;

@@ -14,6 +14,7 @@ struct CSizes {
   uint64_t code = 0, data = 0;  // code and read-only data of kernels
   uint64_t constants = 0;       // weights
   uint64_t arena = 0;           // working memory of the function that takes the most
+  uint64_t stack = 0;           // most that a kernel takes; 0: unknown
   std::string largest_kernel;   // what it computes
   uint64_t largest_kernel_bytes = 0;
 };

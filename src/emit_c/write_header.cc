@@ -57,7 +57,7 @@ std::string write_c_header(const EmittedProgram& emitted, const CProgram& progra
   const std::string upper = to_upper(program.prefix);
   std::string text = fmt::format(
       R"(/* Program in plain C, written by {producer}. Kernels: {code} bytes of code and {data} of data; weights: {constants}
-   bytes; working memory: {arena} bytes.
+   bytes; working memory: {arena} bytes{stack}.
    Functions have no state: they may run at the same time, each with an arena of its own. */
 #ifndef {upper}_H
 #define {upper}_H
@@ -88,8 +88,9 @@ enum {prefix}_status {{
 )",
       fmt::arg("producer", emitted.program.producer.empty() ? "Intarsia" : emitted.program.producer),
       fmt::arg("code", sizes.code), fmt::arg("data", sizes.data), fmt::arg("constants", sizes.constants),
-      fmt::arg("arena", std::max<uint64_t>(sizes.arena, 64)), fmt::arg("upper", upper),
-      fmt::arg("prefix", program.prefix));
+      fmt::arg("arena", std::max<uint64_t>(sizes.arena, 64)),
+      fmt::arg("stack", sizes.stack == 0 ? "" : fmt::format("; stack of a kernel: {}", sizes.stack)),
+      fmt::arg("upper", upper), fmt::arg("prefix", program.prefix));
   if (emitted.has_threads()) text += write_threads(program, emitted.program.threads);
   text += fmt::format(
       "/* Checks memory for an arena. */\nint {}_check_arena(const void* arena, size_t bytes);\n\n",

@@ -220,7 +220,8 @@ Json plain_c_json(const std::optional<CEmission>& emission) {
   const CSizes& sizes = emission->sizes;
   return {{"files", emission->files},
           {"functions", functions},
-          {"ram_bytes", {{"arena", sizes.arena}}},
+          {"ram_bytes",
+           {{"arena", sizes.arena}, {"stack", sizes.stack == 0 ? Json(nullptr) : Json(sizes.stack)}}},
           {"flash_bytes", {{"code", sizes.code}, {"data", sizes.data}, {"constants", sizes.constants}}},
           {"largest_kernel", {{"name", sizes.largest_kernel}, {"bytes", sizes.largest_kernel_bytes}}}};
 }

@@ -86,6 +86,7 @@ struct RegionCalls {
   std::vector<CallWorkspace> workspace;
   std::vector<std::pair<Dim, std::string>> requirements = {};  // sizes that must not be negative, and why
   std::optional<CallItems> items = {};
+  uint64_t stack_bytes = 0;  // most that one of the kernels takes of the stack; 0: unknown
   std::vector<std::pair<std::string_view, std::string_view>> sources =
       {};                    // names and texts of files to include
   std::string why_not = {};  // why plain C cannot make these calls; empty if it can

@@ -80,7 +80,8 @@ def test_nets_compute_the_same(tmp_path, cpu, name):
     log = run_on_board(cpu, tmp_path, write_board_caller(tmp_path, report, tmp_path))
     for value, want in run_ordinary(tmp_path / "program.so", tmp_path, values).items():
         assert_equal(np.fromfile(tmp_path / f"{value}.out", want.dtype).reshape(want.shape), want, 1e-4)
-    assert 0 < int(re.search(r"stack (\d+)", log)[1]) < 16384
+    of_kernel, most = report["plain_c"]["ram_bytes"]["stack"], int(re.search(r"stack (\d+)", log)[1])
+    assert 0 < of_kernel < 4096 and 0 < most < 16384
 
 
 def test_objects_need_the_c_library_alone(tmp_path):

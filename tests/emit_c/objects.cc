@@ -1,4 +1,5 @@
 // Covers: src/emit_c/ archive.cc elf_file.cc
+// src/base/ elf_machine.cc
 #include <gtest/gtest.h>
 
 #include <random>

@@ -54,6 +54,12 @@ bool holds_half_floats_as_bits(const Isa& isa) {
   return isa.is_offloaded() || arch == Arch::riscv64 || is_of_microcontrollers(arch);
 }
 
+std::set<std::string> names_of_symbols(const Kernel& kernel) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < kernel.symbols.size(); ++i) names.insert(symbol_name(i));
+  return names;
+}
+
 /// Compiles the code of `scheduled` under the name and with the arguments of `wanted`.
 Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& scheduled, bool checks,
                                         OuterLoops outer_loops = OuterLoops::fused) {
@@ -83,12 +89,14 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     std::string object = TRY(std::move(made));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
+    const ScratchBytes scratch = scratch_bytes(module, names_of_symbols(kernel));
     return EmittedKernel{symbol,
                          std::move(object),
                          built.output_argument,
-                         scratch_bytes(module) + built.routine_bytes,
+                         scratch.fixed + built.routine_bytes,
                          kernel.in_place.has_value(),
-                         stack_bytes(remarks, function)};
+                         stack_bytes(remarks, function),
+                         scratch.all + static_cast<int64_t>(built.routine_bytes)};
   } catch (const Halide::Error& error) {  // Halide::Error is not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }

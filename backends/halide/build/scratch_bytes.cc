@@ -5,40 +5,102 @@
 namespace intarsia::halide {
 namespace {
 
-class Measure : public Halide::Internal::IRVisitor {
+namespace ir = Halide::Internal;
+using Halide::Expr;
+
+/// Converter of Halide's expressions of open sizes; others become unknown.
+class ToDim {
  public:
-  size_t most = 0;
+  explicit ToDim(const std::set<std::string>& symbols) : symbols_(symbols) {}
 
- private:
-  using Halide::Internal::IRVisitor::visit;
-
-  void visit(const Halide::Internal::Allocate* op) override {
-    size_t bytes =
-        op->memory_type == Halide::MemoryType::Stack || op->memory_type == Halide::MemoryType::Register
-            ? 0
-            : static_cast<size_t>(std::max<int64_t>(op->constant_allocation_size(), 0)) *
-                  static_cast<size_t>(op->type.bytes());
-    // Halide reads up to a vector past the end; blocks start on cache lines, and a line for the host precedes
-    // each.
-    if (bytes > 0) bytes = (bytes + 192) / 64 * 64;
-    held_ += bytes;
-    most = std::max(most, held_);
-    op->body.accept(this);
-    held_ -= bytes;
+  Dim operator()(const Expr& expr) const {
+    if (const auto number = ir::as_const_int(expr)) return Dim(*number);
+    if (const auto* cast = expr.as<ir::Cast>())
+      return cast->type.is_int() && cast->type.bits() >= 32 ? (*this)(cast->value) : Dim::unknown();
+    if (const auto* variable = expr.as<ir::Variable>())
+      return symbols_.contains(variable->name) ? Dim::named(variable->name) : Dim::unknown();
+    if (const auto* sum = expr.as<ir::Add>()) return (*this)(sum->a) + (*this)(sum->b);
+    if (const auto* difference = expr.as<ir::Sub>()) return (*this)(difference->a) - (*this)(difference->b);
+    if (const auto* product = expr.as<ir::Mul>()) return (*this)(product->a) * (*this)(product->b);
+    if (const auto* least = expr.as<ir::Min>()) return smaller_of((*this)(least->a), (*this)(least->b));
+    if (const auto* most = expr.as<ir::Max>()) return larger_of((*this)(most->a), (*this)(most->b));
+    if (const auto* quotient = expr.as<ir::Div>())
+      return floor_div((*this)(quotient->a), (*this)(quotient->b));
+    if (const auto* rest = expr.as<ir::Mod>()) {
+      const Dim whole = (*this)(rest->a), part = (*this)(rest->b);
+      return whole - floor_div(whole, part) * part;
+    }
+    return Dim::unknown();
   }
 
-  size_t held_ = 0;
+ private:
+  const std::set<std::string>& symbols_;
+};
+
+/// Returns the room of an allocation: Halide reads up to a vector past the end; blocks start on cache lines,
+/// and a line for the host precedes each.
+Dim room_for(const Dim& bytes) { return floor_div(bytes + 192, 64) * 64; }
+
+class Measure : public ir::IRVisitor {
+ public:
+  explicit Measure(const std::set<std::string>& symbols) : to_dim_(symbols) {}
+
+  ScratchBytes most;
+
+ private:
+  using ir::IRVisitor::visit;
+
+  void visit(const ir::LetStmt* op) override {
+    const ir::Interval values = ir::bounds_of_expr_in_scope(op->value, bounds_);
+    const ir::ScopedBinding<ir::Interval> bind(bounds_, op->name, values);
+    op->body.accept(this);
+  }
+
+  void visit(const ir::For* op) override {
+    const ir::Interval first = ir::bounds_of_expr_in_scope(op->min, bounds_),
+                       last = ir::bounds_of_expr_in_scope(op->min + op->extent - 1, bounds_);
+    const ir::ScopedBinding<ir::Interval> bind(bounds_, op->name, ir::Interval(first.min, last.max));
+    op->body.accept(this);
+  }
+
+  void visit(const ir::Allocate* op) override {
+    const ScratchBytes before = held_;
+    if (op->memory_type != Halide::MemoryType::Stack && op->memory_type != Halide::MemoryType::Register) {
+      const int64_t elements = op->constant_allocation_size();
+      const Dim bytes = most_elements(*op) * op->type.bytes();
+      if (elements > 0) held_.fixed += static_cast<size_t>(room_for(elements * op->type.bytes()).number());
+      if (!bytes.is_number() || bytes.number() > 0) held_.all = held_.all + room_for(bytes);
+    }
+    most.fixed = std::max(most.fixed, held_.fixed);
+    most.all = larger_of(most.all, held_.all);
+    op->body.accept(this);
+    held_ = before;
+  }
+
+  Dim most_elements(const ir::Allocate& op) {
+    Dim elements = 1;
+    for (const Expr& extent : op.extents) {
+      const ir::Interval bounds = ir::bounds_of_expr_in_scope(extent, bounds_);
+      elements = elements * (bounds.has_upper_bound() ? to_dim_(ir::simplify(bounds.max)) : Dim::unknown());
+    }
+    return elements;
+  }
+
+  ToDim to_dim_;
+  ir::Scope<ir::Interval> bounds_;
+  ScratchBytes held_;
 };
 
 }  // namespace
 
-size_t scratch_bytes(const Halide::Module& module) {
+ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols) {
   // A parallel loop's body is a function of its own: a thread may hold the caller's blocks and the body's.
-  size_t sum = 0;
-  for (const Halide::Internal::LoweredFunc& function : module.functions()) {
-    Measure measure;
+  ScratchBytes sum;
+  for (const ir::LoweredFunc& function : module.functions()) {
+    Measure measure(symbols);
     function.body.accept(&measure);
-    sum += measure.most;
+    sum.fixed += measure.most.fixed;
+    sum.all = sum.all + measure.most.all;
   }
   return sum;
 }

@@ -3,11 +3,21 @@
 
 #include <Halide.h>
 
+#include <set>
+#include <string>
+
+#include "base/dim.h"
+
 namespace intarsia::halide {
 
-/// Returns a bound on the bytes that one thread holds at a time inside a call: the sum over all functions of
-/// the module of their deepest nests of heap allocations, including alignment. Sizes that are not constants
-/// count as zero (the run half falls back to malloc for them).
-size_t scratch_bytes(const Halide::Module& module);
+/// Bounds on the bytes that one thread holds at a time inside a call, including alignment: the sum over all
+/// functions of the module of their deepest nests of heap allocations.
+struct ScratchBytes {
+  size_t fixed = 0;  // of allocations whose sizes are constants
+  Dim all = 0;       // of all, as an expression of the kernel's open sizes; unknown if none is found
+};
+
+/// Finds the bounds; `symbols` are the names of the kernel's open sizes.
+ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols);
 
 }  // namespace intarsia::halide

@@ -1,6 +1,7 @@
 #include "backends/halide/build/thumb_code.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <regex>
 #include <sstream>
@@ -61,13 +62,15 @@ Result<std::string> compile_to_thumb(const std::string& module, const std::strin
   TRY(text.write(for_clang(module)));
   std::vector<std::string> command{clang};
   command.insert(command.end(), processor->options.begin(), processor->options.end());
-  command.insert(command.end(),
-                 {"-mfloat-abi=hard", "-O2", "-ffreestanding", "-fno-unroll-loops", "-fno-temp-file", "-x",
-                  "ir", "-Wno-override-module", "-c", text.path(), "-o", object.path()});
+  command.insert(command.end(), {"-mfloat-abi=hard", "-O2", "-ffreestanding", "-fno-unroll-loops",
+                                 "-fno-temp-file", "-x", "ir", "-Wno-override-module",
+                                 "-Rpass-analysis=prologepilog", "-c", text.path(), "-o", object.path()});
   const int status = TRY(run_program(command, log.path()));
-  if (status == 0) return object.read_all();
-  return fail("{} failed with status {} on code for {}: {}", clang, status, level,
-              first_error(log.read_all().value_or("it printed nothing")));
+  const std::string said = log.read_all().value_or("it printed nothing");
+  if (status != 0)
+    return fail("{} failed with status {} on code for {}: {}", clang, status, level, first_error(said));
+  std::fputs(said.c_str(), stderr);
+  return object.read_all();
 }
 
 }  // namespace intarsia::halide

@@ -270,6 +270,7 @@ std::string encode_reply(const CodegenReply& reply) {
     to.symbol = kernel.symbol;
     to.in_place = kernel.in_place;
     to.stack_bytes = kernel.stack_bytes;
+    if (kernel.scratch_bound.is_known()) to.scratch_bound = print_sizes({kernel.scratch_bound})[0];
   }
   return pack_table<msg::Reply>(to);
 }
@@ -281,9 +282,14 @@ CodegenReply decode_reply(const std::string& bytes) {
   table->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
   if (from.output == nullptr) return fail("the reply has no output");
-  return EmittedKernel{from.symbol,          std::string(from.object.begin(), from.object.end()),
-                       decode(*from.output), from.scratch_bytes,
-                       from.in_place,        from.stack_bytes};
+  const Dim bound = from.scratch_bound.empty() ? Dim::unknown() : parse_sizes({from.scratch_bound})[0];
+  return EmittedKernel{from.symbol,
+                       std::string(from.object.begin(), from.object.end()),
+                       decode(*from.output),
+                       from.scratch_bytes,
+                       from.in_place,
+                       from.stack_bytes,
+                       bound};
 }
 
 }  // namespace intarsia::halide

@@ -56,10 +56,19 @@ void place_scratch(const MemoryPlan& memory, std::vector<KernelCall>& calls) {
     calls[c].scratch = {0, memory.scratch_offsets[c], static_cast<int64_t>(memory.scratch.calls[c])};
 }
 
-/// Adds a part to the workspace of a region of open sizes for the scratch of each call.
-void add_scratch(const std::vector<EmittedKernel>& kernels, int threads, RegionCalls& region) {
+/// Returns the bytes that a thread may allocate in a call of open sizes.
+Dim scratch_in_open_region(const Call& call, const EmittedKernel& kernel) {
+  const Dim bound = kernel.scratch_bound.substitute(sizes_in_region(call));
+  if (bound.is_known()) return ceil_div(bound, 64) * 64;
+  return static_cast<int64_t>((kernel.scratch_bytes + 63) / 64 * 64 + open_scratch_bytes);
+}
+
+/// Adds a part to the workspace of a region of open sizes for the scratch of each call that needs some.
+void add_scratch(const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels, int threads,
+                 RegionCalls& region) {
   for (size_t c = 0; c < kernels.size(); ++c) {
-    const Dim bytes = static_cast<int64_t>((kernels[c].scratch_bytes + 63) / 64 * 64 + open_scratch_bytes);
+    const Dim bytes = scratch_in_open_region(calls[c], kernels[c]);
+    if (bytes == 0) continue;
     region.calls[c].scratch = {region.workspace.size(), 0, bytes};
     region.workspace.push_back({bytes * threads, static_cast<int>(c), static_cast<int>(c)});
   }
@@ -92,6 +101,12 @@ bool needs_elements(const Call& call) {
   });
 }
 
+size_t stack_of(const std::vector<EmittedKernel>& kernels) {
+  size_t most = 0;
+  for (const EmittedKernel& kernel : kernels) most = std::max(most, kernel.stack_bytes);
+  return most;
+}
+
 std::string label_of(const Call& call, bool keep_names) {
   std::vector<std::string_view> ops;
   for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
@@ -110,9 +125,10 @@ RegionCalls list_calls(const Graph& graph, const std::vector<SizeRequirement>& r
   if (region.is_placed)
     place_scratch(memory, region.calls);
   else
-    add_scratch(kernels, options.threads, region);
+    add_scratch(calls, kernels, options.threads, region);
   for (const auto& [nonnegative, why] : requirements) region.requirements.emplace_back(nonnegative, why);
   if (emit.input_moves != nullptr) region.items = list_items(graph, *emit.input_moves);
+  region.stack_bytes = stack_of(kernels);
   region.sources = call_sources();
   if (has_counted_outputs(graph)) region.why_not = "which counts the elements of a result";
   return region;

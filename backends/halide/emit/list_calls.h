@@ -13,6 +13,9 @@ RegionCalls list_calls(const Graph& graph, const std::vector<SizeRequirement>& r
                        const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
                        const MemoryPlan& memory, const CompileOptions& options, const EmitOptions& emit);
 
+/// Returns the most bytes of stack that one of the kernels takes; 0: unknown.
+size_t stack_of(const std::vector<EmittedKernel>& kernels);
+
 /// Returns a description of the work of a call, for people: "conv1/BiasAdd: conv add relu".
 std::string label_of(const Call& call, bool keep_names);
 

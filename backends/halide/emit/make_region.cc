@@ -50,8 +50,7 @@ CompiledRegion make_region(const Graph& graph, const std::vector<SizeRequirement
   std::set<std::string> seen;
   for (const EmittedKernel& kernel : kernels)
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);
-  for (const EmittedKernel& kernel : kernels)
-    region.stack_bytes = std::max(region.stack_bytes, kernel.stack_bytes);
+  region.stack_bytes = stack_of(kernels);
   region.kernels = static_cast<int>(region.object_files.size());
   // Code with checks includes Halide's own runtime.
   if (!emit.checks && !kernels.empty())
