@@ -34,15 +34,20 @@ static void reverse_bits(float* re, float* im) {
    Algorithms", ITERATIVE-FFT. */
 static void transform(float* re, float* im) {
   reverse_bits(re, im);
-  for (int half = 1; half < FFT_SIZE; half *= 2)
+  for (int half = 1; half < FFT_SIZE; half *= 2) {
+    const float step_re = cosf(pi / (float)half), step_im = -sinf(pi / (float)half);
+    float w_re = 1.0f, w_im = 0.0f;
     for (int k = 0; k < half; ++k) {
-      const float c = cosf(pi * (float)k / (float)half), s = -sinf(pi * (float)k / (float)half);
       for (int i = k, j = k + half; i < FFT_SIZE; i += 2 * half, j += 2 * half) {
-        const float x = re[j] * c - im[j] * s, y = re[j] * s + im[j] * c;
+        const float x = re[j] * w_re - im[j] * w_im, y = re[j] * w_im + im[j] * w_re;
         re[j] = re[i] - x, im[j] = im[i] - y;
         re[i] += x, im[i] += y;
       }
+      const float next = w_re * step_re - w_im * step_im;
+      w_im = w_re * step_im + w_im * step_re;
+      w_re = next;
     }
+  }
 }
 
 /* power: of the frequencies 0, SAMPLE_RATE / FFT_SIZE, ... The window is Hann's: F. Harris, "On the Use of
