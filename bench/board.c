@@ -2,12 +2,12 @@
    reads.
 
      gcc -std=c11 -O2 -DINTARSIA_PROFILE -DBOARD_TEST='"net_test.c"' -Iout board.c out/net.c
-   out/libnet_kernels.a \ out/net_constants.o -lm
+         out/net_constants.o out/libnet_kernels.a -lm
 
-   BOARD_TEST is the program's own test, on whose inputs it runs BOARD_ROUNDS times. The clock counts
-   nanoseconds of a system that has clock_gettime; elsewhere, define BOARD_HERTZ, the ticks of a second, and
-   link a function of your own, uint64_t board_clock(void), which may count cycles. The least time of a kernel
-   counts. */
+   BOARD_TEST is the program's own test, on whose inputs it runs BOARD_ROUNDS times: the least time of a
+   kernel counts, and the spread is that of its rounds. BOARD_NAME tells boards apart whose times differ. The
+   clock counts nanoseconds of a system that has clock_gettime; elsewhere, define BOARD_HERTZ, the ticks of a
+   second, and link a function of your own, uint64_t board_clock(void), which may count cycles. */
 #define _POSIX_C_SOURCE 199309L
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +28,9 @@ static uint64_t board_clock(void) {
 #ifndef BOARD_ROUNDS
 #define BOARD_ROUNDS 5
 #endif
+#ifndef BOARD_KERNELS
+#define BOARD_KERNELS 256
+#endif
 #ifndef BOARD_NAME
 #define BOARD_NAME "board"
 #endif
@@ -47,39 +50,53 @@ extern const char* const intarsia_origin[5];
 uint64_t intarsia_clock(void);
 void intarsia_called(const char* key, uint64_t clocks);
 
-enum { most_kernels = 1024 };
 static struct Kernel {
   const char* key;
-  uint64_t least, most;
-} kernels[most_kernels];
-static int kernel_count;
+  uint64_t least[BOARD_ROUNDS]; /* of the calls of a round */
+} kernels[BOARD_KERNELS];
+static int kernel_count, current_round;
 
 uint64_t intarsia_clock(void) { return board_clock(); }
 
 void intarsia_called(const char* key, uint64_t clocks) {
   int i = 0;
   while (i < kernel_count && strcmp(kernels[i].key, key) != 0) ++i;
-  if (i == most_kernels) return;
-  if (i == kernel_count) kernels[kernel_count++] = (struct Kernel){key, clocks, clocks};
-  if (clocks < kernels[i].least) kernels[i].least = clocks;
-  if (clocks > kernels[i].most) kernels[i].most = clocks;
+  if (i == BOARD_KERNELS) {
+    fprintf(stderr, "error: there are more than %d kernels: define BOARD_KERNELS\n", BOARD_KERNELS);
+    exit(1);
+  }
+  if (i == kernel_count) {
+    kernels[kernel_count++].key = key;
+    for (int round = 0; round < BOARD_ROUNDS; ++round) kernels[i].least[round] = UINT64_MAX;
+  }
+  uint64_t* const least = &kernels[i].least[current_round];
+  if (clocks == 0) clocks = 1;
+  if (clocks < *least) *least = clocks;
 }
 
-static void print_kernel(const struct Kernel* kernel, int is_last) {
+static int compare(const void* a, const void* b) {
+  const uint64_t left = *(const uint64_t*)a, right = *(const uint64_t*)b;
+  return (left > right) - (left < right);
+}
+
+static void print_kernel(struct Kernel* kernel, int is_last) {
   char digest[64], precision[32];
   int threads;
-  const uint64_t least = kernel->least > 0 ? kernel->least : 1;
   if (sscanf(kernel->key, "%63s %d %31s", digest, &threads, precision) != 3) return;
+  qsort(kernel->least, BOARD_ROUNDS, sizeof *kernel->least, compare);
+  const double least = (double)kernel->least[0], median = (double)kernel->least[BOARD_ROUNDS / 2];
   printf(
       "    {\"digest\": \"%s\", \"threads\": %d, \"precision\": \"%s\", \"seconds\": %.9f, \"spread\": "
       "%.4f}%s\n",
-      digest, threads, precision, (double)least / BOARD_HERTZ, (double)(kernel->most - least) / (double)least,
-      is_last ? "" : ",");
+      digest, threads, precision, least / BOARD_HERTZ, (median - least) / least, is_last ? "" : ",");
 }
 
 int main(void) {
-  for (int round = 0; round < BOARD_ROUNDS; ++round)
-    if (run_test() != 0) return 1;
+  for (current_round = 0; current_round < BOARD_ROUNDS; ++current_round)
+    if (run_test() != 0) {
+      fprintf(stderr, "error: the program's own test fails\n");
+      return 1;
+    }
   printf("{\n  \"intarsia_costs\": 1,\n  \"machine\": {\"name\": \"%s\", \"architecture\": \"%s\"},\n",
          BOARD_NAME, intarsia_origin[1]);
   printf(

@@ -298,8 +298,9 @@ Result<DescribedProgram> describe_program(const std::vector<FunctionParts>& func
   const CodeTarget target = TRY(resolve_cpu(request.cpu));
   program.arch = arch_name(target.arch);
   if (!emitter.objects.empty()) {
-    program.cpu = target.level;
-    program.cpu_features = features_of_cpu_level(program.cpu);
+    // Times of plain C are of the processor that was named: its kernels differ from others' of its level.
+    program.cpu = request.plain_c ? request.cpu : target.level;
+    program.cpu_features = features_of_cpu_level(target.level);
     for (const FunctionParts& function : functions) add_cpu_features(function.regions, program.cpu_features);
   }
   DescribedProgram described = emitter.finish();

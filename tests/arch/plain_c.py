@@ -4,14 +4,15 @@ compute, on inputs that are not those of its own test.
 Covers: src/emit_c/ archive.cc elf_file.cc
 """
 
+import json
 import os
 import subprocess
 
 import keyword_spotting
 import onnx
 import pytest
-from cli_models import SOURCE
-from emitted_c import build, compare, emit, writable_sections
+from cli_models import SOURCE, call_json
+from emitted_c import STRICT, build, compare, emit, writable_sections
 from programs import ARCH, RUNNER
 from rounds import one_in
 from small_models import attention, convolutions, functions, lstm, quantized
@@ -48,6 +49,35 @@ def test_its_own_test_passes(tmp_path, constants):
 def test_keyword_spotting_in_8_bits(tmp_path):
     model = keyword_spotting.save_quantized_network(tmp_path)
     compare(model, tmp_path, tolerance=1e-4, **THERE)
+
+
+CPUS = {"aarch64": "cortex-a72", "armv7": "cortex-a9", "riscv64": "rv64gcv"}
+
+
+def test_times_of_a_board_choose_kernels(tmp_path):
+    """bench/board.c runs there; a compile for the same processor knows the times of the kernels that have rivals."""
+    convolutions(tmp_path / "model.onnx")
+    options = ("--arch", ARCH, "--cpu", CPUS[ARCH], "--cache", tmp_path / "cache")
+    before = emit(tmp_path / "model.onnx", tmp_path / "c", *options)
+    flags = (*STRICT, "-DINTARSIA_PROFILE", '-DBOARD_TEST="net_test.c"', '-DBOARD_NAME="a board"')
+    board = build(tmp_path / "c", before, SOURCE / "bench/board.c", compiler=COMPILER, flags=flags)
+    printed = subprocess.run([*RUNNER[:-1], board], capture_output=True, text=True, timeout=300, check=True)
+    (tmp_path / "times.json").write_text(printed.stdout)
+    imported = call_json("costs", "import", tmp_path / "times.json", "--cache", tmp_path / "cache")
+    assert (imported["cpu"], imported["machine"]) == (CPUS[ARCH], "a board")
+    kernels = json.loads(printed.stdout)["kernels"]
+    assert imported["taken"] == len(kernels) >= 5
+
+    after = emit(tmp_path / "model.onnx", tmp_path / "again", *options)["tuning"]
+    assert after["imported"]["machine"] == "a board" and after["disabled_reason"] is None
+    assert 0 < after["remembered"] <= len(kernels) and after["measured"] == 0
+    # Rivals have no time: what was timed stays.
+    assert (tmp_path / "again/net.c").read_bytes() == (tmp_path / "c/net.c").read_bytes()
+    exported = tmp_path / "exported.json"
+    call_json("costs", "export", exported, "--cpu", CPUS[ARCH], "--cache", tmp_path / "cache")
+    assert {
+        kernel["digest"]: kernel["seconds"] for kernel in json.loads(exported.read_text())["kernels"]
+    } == {kernel["digest"]: kernel["seconds"] for kernel in kernels}
 
 
 @pytest.mark.parametrize("name", one_in(len(MODELS), MODELS))

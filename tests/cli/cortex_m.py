@@ -5,6 +5,7 @@ Covers: backends/halide/build/ thumb_code.cc
 src/base/code/ find_clang.cc run_program.cc
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import keyword_spotting
 import numpy as np
 import person_detection
 import pytest
-from cli_models import SOURCE, call, error_of, save_small
+from cli_models import SOURCE, call, call_json, error_of, save_small
 from emitted_c import (
     assert_equal,
     emit,
@@ -97,6 +98,38 @@ def test_a_keyword_spotter_fits_a_small_board(tmp_path):
     report = emit_for("cortex-m4", keyword_spotting.save_quantized_network(tmp_path), tmp_path)["plain_c"]
     assert report["ram_bytes"]["arena"] < 64 * 1024
     assert sum(report["flash_bytes"].values()) < 256 * 1024
+
+
+SYSTICK = """
+#include <stdint.h>
+
+/* Counts the processor's cycles by SysTick, which has 24 bits and counts down. */
+uint64_t board_clock(void) {
+  static volatile uint32_t* const timer = (volatile uint32_t*)0xe000e010;
+  static uint64_t cycles;
+  static uint32_t last;
+  if (timer[0] == 0) timer[1] = last = 0xffffff, timer[2] = 0, timer[0] = 5;
+  const uint32_t now = timer[2];
+  cycles += (last - now) & 0xffffff;
+  last = now;
+  return cycles;
+}
+"""
+
+
+def test_times_of_a_board_choose_kernels(tmp_path):
+    model = keyword_spotting.save_quantized_network(tmp_path)
+    (tmp_path / "clock.c").write_text(SYSTICK)
+    options = ("--arch", "armv7e-m", "--cpu", "cortex-m4", "--cache", tmp_path / "cache")
+    emit(model, tmp_path / "c", *options)
+    defined = ("-DINTARSIA_PROFILE", '-DBOARD_TEST="net_test.c"', "-DBOARD_HERTZ=25000000")
+    printed = run_on_board("cortex-m4", tmp_path, *defined, "clock.c", SOURCE / "bench/board.c")
+    (tmp_path / "times.json").write_text(printed)
+    kernels = json.loads(printed)["kernels"]
+    imported = call_json("costs", "import", tmp_path / "times.json", "--cache", tmp_path / "cache")
+    assert (imported["cpu"], imported["taken"]) == ("cortex-m4", len(kernels))
+    tuning = emit(model, tmp_path / "again", *options)["tuning"]
+    assert tuning["imported"]["cpu"] == "cortex-m4" and 0 < tuning["remembered"] <= len(kernels)
 
 
 def test_ordinary_programs_are_not_for_microcontrollers(tmp_path):
