@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,13 +40,19 @@ struct RecordedRun {
 struct EmittedProgram {
   const fbs::ProgramT& program;
   const ConstantLayout& constants;
-  const std::vector<std::shared_ptr<const RegionCalls>>& regions;  // null for those that cannot be emitted
-  const std::set<std::string>& objects;                            // contents of ELF files
+  /// Null for those that cannot be emitted, and for branches and loops.
+  const std::vector<std::shared_ptr<const RegionCalls>>& regions;
+  const std::set<std::string>& objects;  // contents of ELF files
 
   bool has_threads() const { return program.threads > 1; }
+  /// Returns the regions with calls.
+  auto emitted_regions() const {
+    return std::views::filter(regions, [](const auto& region) { return region != nullptr; });
+  }
   /// Checks whether it calls kernels that its user links it with.
   bool has_user_calls() const {
-    return std::ranges::any_of(regions, [](const auto& region) { return !region->user_calls.empty(); });
+    return std::ranges::any_of(emitted_regions(),
+                               [](const auto& region) { return !region->user_calls.empty(); });
   }
 };
 
@@ -72,16 +79,32 @@ struct CWorkspace {
   std::vector<uint64_t> parts;  // starts of its parts, if there are several
 };
 
-struct CFunction {
+struct CFlow;
+
+/// Steps of a function, or of the body of a branch or a loop, with places in an arena.
+struct CSteps {
   const fbs::FunctionT* function = nullptr;  // of the emitted program
+  std::map<uint32_t, uint64_t> places;       // offsets in the arena, by value
+  std::vector<CWorkspace> workspaces;        // by step
+  std::vector<CFlow> flows;                  // branches and loops, by step; of others, without bodies
+  uint64_t arena_bytes = 0;
+  std::vector<std::pair<Dim, uint64_t>> limits;  // bytes of what has open sizes, and its room in the arena
+};
+
+/// Branch or loop. Its memory is used while its step runs.
+struct CFlow {
+  std::vector<CSteps> bodies;
+  uint64_t begin = 0;             // start of its memory in the arena of its function
+  std::vector<uint64_t> seconds;  // loop: offsets of the second piece of memory of each carried value
+  uint64_t body_offset = 0;       // offset of the arena of the body that runs
+};
+
+struct CFunction {
   std::string name;
   std::string prefix;  // of its names in C: "net", or "net_encode"
   std::vector<CArgument> inputs, outputs;
   std::vector<CSymbol> symbols;
-  std::map<uint32_t, uint64_t> places;  // offsets in the arena, by value
-  std::vector<CWorkspace> workspaces;   // by step
-  uint64_t arena_bytes = 0;
-  std::vector<std::pair<Dim, uint64_t>> limits;  // bytes of what has open sizes, and its room in the arena
+  CSteps steps;
 };
 
 struct CProgram {
@@ -92,8 +115,5 @@ struct CProgram {
 /// Makes the program of C. `prefix` is an identifier. Errors name what plain C cannot do or be called.
 Result<CProgram> make_c_program(const EmittedProgram& emitted, const std::string& prefix,
                                 const EmitCOptions& options);
-
-/// Returns the sizes of a value of a function; unknown ones for sizes that depend on data.
-SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);
 
 }  // namespace intarsia

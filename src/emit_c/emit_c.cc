@@ -52,14 +52,15 @@ std::vector<std::string> own_files(const std::string& name, ConstantsAs constant
 /// Returns the texts of the files that steps include, by name.
 std::map<std::string, std::string_view> support_of(const EmittedProgram& emitted) {
   std::map<std::string, std::string_view> texts{{"plain_c.h", plain_c_text}};
-  for (const auto& region : emitted.regions) texts.insert(region->sources.begin(), region->sources.end());
+  for (const auto& region : emitted.emitted_regions())
+    texts.insert(region->sources.begin(), region->sources.end());
   return texts;
 }
 
 /// Adds up what the objects with code bring, and finds the largest kernel.
 Status measure_objects(const EmittedProgram& emitted, CSizes& sizes) {
   std::map<std::string, std::string> labels;  // by symbol
-  for (const auto& region : emitted.regions) {
+  for (const auto& region : emitted.emitted_regions()) {
     sizes.stack = std::max(sizes.stack, region->stack_bytes);
     for (const KernelCall& call : region->calls) labels.emplace(call.symbol, call.label);
   }
@@ -109,7 +110,7 @@ Result<CEmission> plan_emission(const EmittedProgram& emitted, const std::string
   std::ranges::copy(support_of(emitted) | std::views::keys, std::back_inserter(emission.files));
   emission.sizes.constants = emitted.constants.bytes;
   for (const CFunction& function : emission.program.functions)
-    emission.sizes.arena = std::max(emission.sizes.arena, function.arena_bytes);
+    emission.sizes.arena = std::max(emission.sizes.arena, function.steps.arena_bytes);
   TRY(measure_objects(emitted, emission.sizes));
   return emission;
 }
