@@ -19,7 +19,7 @@ static void swap(float* a, float* b) {
   *b = kept;
 }
 
-/* The element at index i goes to the index with the bits of i in reverse order. */
+/* Moves each element to the index with the bits of its own in reverse order. */
 static void reverse_bits(float* re, float* im) {
   for (int i = 1, reversed = 0; i < FFT_SIZE; ++i) {
     int bit = FFT_SIZE / 2;
