@@ -3,8 +3,7 @@
    Microcontrollers", 2017. Source of the coefficients: S. Davis, P. Mermelstein, "Comparison of Parametric
    Representations for Monosyllabic Word Recognition in Continuously Spoken Sentences", 1980.
 
-   Sines and cosines are computed where they are needed: tables of them would be faster, and take 10 KB more.
- */
+   Cosines are computed where they are needed: tables of them would be faster, and take 4 KB more. */
 #include "features.h"
 
 #include <math.h>
