@@ -3,8 +3,7 @@
    Microcontrollers", 2017. Source of the coefficients: S. Davis, P. Mermelstein, "Comparison of Parametric
    Representations for Monosyllabic Word Recognition in Continuously Spoken Sentences", 1980.
 
-   Sines and cosines are computed where they are needed: tables of them would be faster, and take 10 KB more.
- */
+   Cosines are computed where they are needed: tables of them would be faster, and take 4 KB more. */
 #include "features.h"
 
 #include <math.h>
@@ -19,7 +18,7 @@ static void swap(float* a, float* b) {
   *b = kept;
 }
 
-/* The element at index i goes to the index with the bits of i in reverse order. */
+/* Moves each element to the index with the bits of its own in reverse order. */
 static void reverse_bits(float* re, float* im) {
   for (int i = 1, reversed = 0; i < FFT_SIZE; ++i) {
     int bit = FFT_SIZE / 2;

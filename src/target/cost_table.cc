@@ -156,8 +156,7 @@ Status CostTable::import(const std::string& cpu, std::span<const std::pair<CostK
     return fail(ErrorKind::io, "the times cannot be kept in '{}' ({}); name another folder with --cache",
                 file_.path(), why);
   };
-  if (file_.path().empty())
-    return fail(ErrorKind::io, "there is no cache folder to keep the times in; name one with --cache");
+  if (file_.path().empty()) return fail(ErrorKind::io, "no cache folder: name one with --cache");
   if (file_.state() == SharedDatabase::State::unusable) return failed(file_.error());
   const auto name_machine = [&] {
     if (cpu.empty()) return true;

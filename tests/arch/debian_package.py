@@ -12,7 +12,9 @@ import subprocess
 
 import pytest
 from cli_models import SOURCE
-from programs import ARCH, RUNNER, compare, convolutions
+from processes import run
+from programs import ARCH, RUNNER, compare
+from small_models import convolutions
 
 BUILD = pathlib.Path(os.environ["INTARSIA_BUILD"])
 DEBIAN = {"aarch64": "arm64", "armv7": "armhf", "riscv64": "riscv64"}[ARCH]
@@ -20,19 +22,6 @@ EMULATOR = RUNNER[:-1]  # ends with "-L" and the folder of the cross compiler's 
 LIBRARIES = pathlib.Path(EMULATOR[-1]) / "lib"
 RUNTIME = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"}
 MOST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13)}  # of the packages that it depends on
-
-
-def run(*command, cwd=None, **environment):
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,10 @@ import shutil
 import subprocess
 
 import pytest
-from cli_models import SOURCE, call
+from cli_models import SOURCE
 from onnx import TensorProto, helper
-from programs import ARCH, OPTIONS, RUNNER, compare, convolutions, functions, random, run_there, save
+from programs import ARCH, OWN_CODE, RUNNER, compare, compile_there, emulate, run_there
+from small_models import convolutions, functions, random, save
 
 BUILD = pathlib.Path(RUNNER[-1]).parent.parent
 LIBRARY = BUILD / "lib/libintarsia.so.0"
@@ -46,21 +47,10 @@ def test_a_program_that_needs_a_backend_names_its_option(tmp_path, backend, opti
         {},
     )
     random(1, 7, 33).tofile(tmp_path / "x.in")
-    call(
-        "compile",
-        tmp_path / "model.onnx",
-        "-o",
-        tmp_path / "p.so",
-        "--arch",
-        ARCH,
-        "--tune",
-        "off",
-        "--backends",
-        backend,
-    )
-    said = run_there(tmp_path / "p.so", tmp_path, status=1)
+    program = compile_there(tmp_path / "model.onnx", "--backends", backend)
+    said = run_there(program, tmp_path, status=1)
     assert re.fullmatch(
-        rf"error: program '.*p.so': it needs the backend '{backend}' to run Relu.*, which this Intarsia was built without "
+        rf"error: program '.*there.so': it needs the backend '{backend}' to run Relu.*, which this Intarsia was built without "
         rf"\(it has: halide\); install an Intarsia with '{backend}' \(built with {option}=ON\), or compile the model "
         "with other --backends\n",
         said,
@@ -69,10 +59,8 @@ def test_a_program_that_needs_a_backend_names_its_option(tmp_path, backend, opti
 
 def test_calls_of_what_is_left_out_name_the_option(tmp_path):
     functions(tmp_path / "model.onnx")
-    call("compile", tmp_path / "model.onnx", "-o", tmp_path / "p.so", "--arch", ARCH, *OPTIONS)
-    command = [*RUNNER[:-1], BUILD / "bin/left_out_calls", tmp_path / "p.so"]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    program = compile_there(tmp_path / "model.onnx", *OWN_CODE)
+    done = emulate(BUILD / "bin/left_out_calls", program)
     said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert said["load"] == said["cpu"] == "ok"
     for call_of, part in {"opencl": "OpenCL", "cuda": "CUDA"}.items():

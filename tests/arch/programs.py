@@ -20,27 +20,39 @@ from cli_models import SOURCE, call, call_json, skip_where_the_emulator_failed
 from control_flow_models import save_decoder
 from onnx import TensorProto, helper, numpy_helper
 from rounds import one_in
-from small_models import attention, convolutions, functions, lstm, quantized, random, save
+from small_models import attention, convolutions, functions, lstm, quantized, random
 
 ARCH = os.environ["INTARSIA_ARCH"]
 RUNNER = os.environ["INTARSIA_RUNNER"].split()
-OPTIONS = ("--fallback", "none", "--tune", "off")
+OWN_CODE = ("--fallback", "none")
+
+
+def emulate(*command, emulator=(), status=0):
+    """Runs a program of the other architecture, with options of the emulator."""
+    whole = [*RUNNER[:-1], *emulator, *command]
+    done = subprocess.run([str(part) for part in whole], capture_output=True, text=True, timeout=3600)
+    skip_where_the_emulator_failed(done.stderr)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
 
 
 def run_there(program, folder, emulator=(), status=0):
-    command = [*RUNNER[:-1], *emulator, RUNNER[-1], program, folder]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=3600)
-    skip_where_the_emulator_failed(done.stderr)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stderr
+    return emulate(RUNNER[-1], program, folder, emulator=emulator, status=status).stderr
+
+
+def compile_there(model, *options):
+    """Returns the program, which is beside the model."""
+    program = model.parent / "there.so"
+    call("compile", model, "-o", program, "--arch", ARCH, "--tune", "off", *options)
+    return program
 
 
 def compare(model, folder, *options, there=(), threads=2, tolerance=1e-4, run=run_there):
     """Compiles a model for both machines and runs it on both, there by `run`, with the shapes of its program. `there`: options for
     the other machine."""
-    options = (*OPTIONS, *options, "--threads", threads)
-    call("compile", model, "-o", folder / "here.so", *options)
-    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *there, *options)
+    options = (*OWN_CODE, *options, "--threads", threads)
+    call("compile", model, "-o", folder / "here.so", "--tune", "off", *options)
+    program = compile_there(model, *there, *options)
     explained = call_json("explain", folder / "here.so")
     given = []
     for number, value in enumerate(explained["inputs"]):
@@ -50,7 +62,7 @@ def compare(model, folder, *options, there=(), threads=2, tolerance=1e-4, run=ru
         given += ["-i", f"{name}={folder}/{name}.npy"]
     (folder / "out").mkdir()
     call("run", folder / "here.so", *given, "-o", folder / "out")
-    run(folder / "there.so", folder)
+    run(program, folder)
     for value in explained["outputs"]:
         here = np.load(folder / "out" / f"{value['name']}.npy")
         there = np.fromfile(folder / f"{value['name']}.out", here.dtype).reshape(here.shape)
@@ -83,8 +95,7 @@ def compare_with_onnxruntime(model, folder, given, *options, steps=0):
     session = onnxruntime.InferenceSession(str(model), settings)
     for name, array in given.items():
         array.tofile(folder / f"{name}.in")
-    call("compile", model, "-o", folder / "there.so", "--arch", ARCH, *OPTIONS, "--threads", 1, *options)
-    run_there(folder / "there.so", folder)
+    run_there(compile_there(model, *OWN_CODE, "--threads", 1, *options), folder)
     for output, want in zip(session.get_outputs(), session.run(None, given)):
         got = np.fromfile(folder / f"{output.name}.out", want.dtype).reshape(want.shape)
         if steps:
@@ -144,19 +155,9 @@ def test_a_quantized_network_computes_what_onnxruntime_computes(tmp_path):
 def test_a_program_for_more_than_the_cpu_has_names_both(tmp_path):
     functions(tmp_path / "model.onnx")
     random(100, 7, 33).tofile(tmp_path / "x.in")
-    call(
-        "compile",
-        tmp_path / "model.onnx",
-        "-o",
-        tmp_path / "p.so",
-        "--arch",
-        ARCH,
-        "--cpu",
-        "cortex-a76",
-        *OPTIONS,
-    )
-    run_there(tmp_path / "p.so", tmp_path, ("-cpu", "cortex-a76"))
-    said = run_there(tmp_path / "p.so", tmp_path, ("-cpu", "cortex-a53"), status=1)
+    program = compile_there(tmp_path / "model.onnx", "--cpu", "cortex-a76", *OWN_CODE)
+    run_there(program, tmp_path, ("-cpu", "cortex-a76"))
+    said = run_there(program, tmp_path, ("-cpu", "cortex-a53"), status=1)
     assert "which needs dotprod, but this CPU lacks dotprod and has only asimd" in said
 
 
@@ -164,14 +165,13 @@ def test_a_program_for_more_than_the_cpu_has_names_both(tmp_path):
 def test_a_machine_takes_the_most_demanding_variant_that_it_runs(tmp_path):
     functions(tmp_path / "model.onnx")
     random(100, 7, 33).tofile(tmp_path / "x.in")
-    cpus = ("--arch", ARCH, "--cpu", "armv8-a,cortex-a76")
-    call("compile", tmp_path / "model.onnx", "-o", tmp_path / "p.so", *cpus, *OPTIONS)
+    program = compile_there(tmp_path / "model.onnx", "--cpu", "armv8-a,cortex-a76", *OWN_CODE)
     for cpu in ("cortex-a53", "cortex-a76"):
-        run_there(tmp_path / "p.so", tmp_path, ("-cpu", cpu))
+        run_there(program, tmp_path, ("-cpu", cpu))
 
 
 def test_programs_for_another_architecture_are_refused(tmp_path):
     functions(tmp_path / "model.onnx")
-    call("compile", tmp_path / "model.onnx", "-o", tmp_path / "p.so", *OPTIONS)
+    call("compile", tmp_path / "model.onnx", "-o", tmp_path / "p.so", "--tune", "off", *OWN_CODE)
     said = run_there(tmp_path / "p.so", tmp_path, status=1)
     assert f"compiled for x86_64, but this machine is {ARCH}" in said

@@ -17,22 +17,10 @@ import zipfile
 
 import pytest
 from cli_models import SOURCE, save_small
+from processes import run
 
 BUILD = pathlib.Path(os.environ.get("INTARSIA_BUILD", SOURCE / "build/release"))
 PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))
-
-
-def run(*command, cwd, **environment):
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def run_installed(*command, cwd):

@@ -1,8 +1,23 @@
-"""Processes that a command starts, and how long to wait for them."""
+"""Commands that are run, processes that they start, and how long to wait for them."""
 
 import os
 import pathlib
+import subprocess
 import time
+
+
+def run(*command, cwd=None, **environment):
+    """Runs a command that succeeds, with more variables in its environment. Returns what it prints."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def workers_of(process, program):

@@ -231,8 +231,7 @@ TEST_F(CostTableTest, AnImportIsWholeOrNotAtAll) {
   CostTable nowhere("/dev/null/cache");
   EXPECT_FALSE(nowhere.import("cortex-a72", rows));
   CostTable nameless("");
-  EXPECT_EQ(nameless.import("cortex-a72", rows).error().message,
-            "there is no cache folder to keep the times in; name one with --cache");
+  EXPECT_EQ(nameless.import("cortex-a72", rows).error().message, "no cache folder: name one with --cache");
 }
 
 TEST_F(CostTableTest, AFileOfTheFirstFormatIsLeftAlone) {
