@@ -79,7 +79,7 @@ class DepthwiseSchedule {
     std::vector<Var> outer{co_, xo_};
     for (size_t i = rank - 2; i > 2; --i) outer.push_back(d_.vars[i]);
     if (in_blocks_) {
-      out.split(d_.vars[2], block_, rest_, rows_of_block(),
+      out.split(d_.vars[2], block_, rest_, depthwise_rows_of_block(b_, shape_),
                 shape_[2].is_number() ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf);
       outer.insert(outer.end(), {rest_, block_});
     } else if (rank > 3) {
@@ -91,20 +91,6 @@ class DepthwiseSchedule {
     out.reorder(order).vectorize(ci_, factor_).unroll(ci_).unroll(xi_);
     tile_ = run_tiles(b_, d_.out, out, outer);
     if (b_.kernel().threads > 1 && rank > 3 && element_count(typical_) * taps_ > 100000) out.parallel(block_);
-  }
-
-  Expr rows_of_block() const {
-    const int threads = b_.kernel().threads;
-    const Dim of_row = product_of_dims(shape_, 3, shape_.size()) * shape_[1];
-    const int64_t bytes = b_.type(b_.body().outputs[0]).bytes();
-    if (!shape_[2].is_number() || !of_row.is_number())
-      return rows_of_equal_blocks(b_.size(shape_[2]), as_int(stage_bytes(b_.isa()) / bytes) / b_.size(of_row),
-                                  threads > 1 ? 2 * threads : 1);
-    const int64_t rows = shape_[2].number();
-    int64_t chunk = std::clamp<int64_t>(stage_bytes(b_.isa()) / (of_row.number() * bytes),
-                                        std::min<int64_t>(rows, 4), rows);
-    if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
-    return as_int(chunk);
   }
 
   const KernelBuilder& b_;
@@ -120,7 +106,22 @@ class DepthwiseSchedule {
 
 }  // namespace
 
+Expr depthwise_rows_of_block(const KernelBuilder& b, const SymbolicShape& shape) {
+  const int threads = b.kernel().threads;
+  const Dim of_row = product_of_dims(shape, 3, shape.size()) * shape[1];
+  const int64_t bytes = b.type(b.body().outputs[0]).bytes();
+  if (!shape[2].is_number() || !of_row.is_number())
+    return rows_of_equal_blocks(b.size(shape[2]), as_int(stage_bytes(b.isa()) / bytes) / b.size(of_row),
+                                threads > 1 ? 2 * threads : 1);
+  const int64_t rows = shape[2].number();
+  int64_t chunk =
+      std::clamp<int64_t>(stage_bytes(b.isa()) / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
+  if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
+  return as_int(chunk);
+}
+
 BuiltKernel build_depthwise(KernelBuilder& b) {
+  if (multiplies_pairs_of_taps(b)) return build_depthwise_on_words(b);
   const Node& node = b.anchor();
   const Shape weights = b.shape(node.inputs[1]);
   const SymbolicShape& shape = b.sizes(node.outputs[0]);

@@ -146,6 +146,11 @@ bool samples_in_tiles(const KernelBuilder& builder);
 BuiltKernel build_samples(KernelBuilder& builder);
 BuiltKernel build_contraction(KernelBuilder& builder);
 BuiltKernel build_depthwise(KernelBuilder& builder);
+/// Checks whether a depthwise convolution multiplies pairs of taps in registers of words.
+bool multiplies_pairs_of_taps(const KernelBuilder& builder);
+BuiltKernel build_depthwise_on_words(KernelBuilder& builder);
+/// Returns the rows of a depthwise convolution's output that read a copy of some rows of its input.
+Expr depthwise_rows_of_block(const KernelBuilder& builder, const SymbolicShape& shape);
 BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_reduction(KernelBuilder& builder);

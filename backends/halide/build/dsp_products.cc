@@ -39,12 +39,28 @@ Expr add_dsp_products(const Expr& sum, const std::array<Expr, dsp_integers>& x,
   return instruction("smlad", {word_of({x[2], x[3]}), instruction("sxtb16", {rotated(word, 8)}), first});
 }
 
+Expr pair_of(const Expr& first, const Expr& second) { return word_of({first, second}); }
+
+Expr add_pair_product(const Expr& sum, const Expr& x, const Expr& w) {
+  return sum.defined() ? instruction("smlad", {x, w, sum}) : instruction("smuad", {x, w});
+}
+
+Expr add_half_product(const Expr& sum, const HalfWord& x, const HalfWord& w) {
+  constexpr char halves[] = {'b', 't'};
+  const std::string of_halves{halves[x.half], halves[w.half]};
+  return sum.defined() ? instruction("smla" + of_halves, {x.word, w.word, sum})
+                       : instruction("smul" + of_halves, {x.word, w.word});
+}
+
 Expr round_to_word(const Expr& x) {
   return Halide::reinterpret<int32_t>(
       Intrinsic::make(Halide::Float(32), "llvm.arm.vcvtr.f32", {x}, Intrinsic::PureExtern));
 }
 
-Expr add_saturating(const Expr& a, const Expr& b) { return instruction("qadd", {a, b}); }
+Expr add_saturating(const Expr& a, const Expr& b) {
+  if (Halide::Internal::is_const_zero(b)) return a;
+  return instruction("qadd", {a, b});
+}
 
 Expr saturate_word(const Expr& word, Halide::Type type) {
   return instruction(type.is_uint() ? "usat" : "ssat", {word, type.bits()});

@@ -19,6 +19,19 @@ Halide::Expr dsp_channel(const Halide::Expr& c);
 Halide::Expr add_dsp_products(const Halide::Expr& sum, const std::array<Halide::Expr, dsp_integers>& x,
                               const std::array<Halide::Expr, dsp_integers>& w);
 
+/// Returns a word of two integers of 16 bits, the first one in its lower half.
+Halide::Expr pair_of(const Halide::Expr& first, const Halide::Expr& second);
+/// Returns the sum, if there is one, and both products of the halves of two words.
+Halide::Expr add_pair_product(const Halide::Expr& sum, const Halide::Expr& x, const Halide::Expr& w);
+
+/// Integer of 16 bits in a half of a word: 0 is the lower one.
+struct HalfWord {
+  Halide::Expr word;
+  int half;
+};
+/// Returns the sum, if there is one, and a product of halves.
+Halide::Expr add_half_product(const Halide::Expr& sum, const HalfWord& x, const HalfWord& w);
+
 /// Rounds an f32 to the nearest integer, ties to even; NaN becomes 0, and what is too large the largest.
 Halide::Expr round_to_word(const Halide::Expr& x);
 /// Returns the sum of two integers of 32 bits, or the largest or least one.
