@@ -388,6 +388,7 @@ def test_folders(tmp_path):
     (tmp_path / "mine/notes.txt").write_text("mine")
     assert "holds other files ('notes.txt')" in refused(model, tmp_path / "mine", status=2)
     assert "'while' is a keyword" in refused(model, tmp_path / "c", name="while", status=2)
+    assert "programs include" in refused(model, tmp_path / "c", name="plain_c", status=2)
     assert "cannot write" in refused(model, tmp_path / "missing/c")
     (tmp_path / "file").write_text("")
     assert "is not a folder" in error_of(

@@ -65,14 +65,21 @@ def save_loop(path, trips, checks=False, counts=True):
         helper.make_node("Tanh", ["moved"], ["next"]),
         helper.make_node("Add", ["total", "next"], ["sum"]),
         helper.make_node("ReduceMax", ["sum"], ["largest"], keepdims=0),
-        helper.make_node("Less", ["largest", "limit"] if checks else ["number", "many"], ["more"]),
+        helper.make_node("Less", ["largest", "limit"], ["more"])
+        if checks
+        else helper.make_node("Identity", ["go"], ["more"]),
         helper.make_node("Identity", ["next"], ["one"]),
     ]
     results = [value("next", FLOAT, [2, 4]), value("sum", FLOAT, [2, 4])]
     body = helper.make_graph(
         nodes,
         "body",
-        [value("i", INT64, []), value("go", BOOL, []), value("state", FLOAT, [2, 4]), value("total", FLOAT, [2, 4])],
+        [
+            value("i", INT64, []),
+            value("go", BOOL, []),
+            value("state", FLOAT, [2, 4]),
+            value("total", FLOAT, [2, 4]),
+        ],
         [value("more", BOOL, []), *results] + ([value("one", FLOAT, [2, 4])] if counts else []),
     )
     outputs = ["last", "all_of_it"] + (["each"] if counts else [])
@@ -81,7 +88,6 @@ def save_loop(path, trips, checks=False, counts=True):
         "w": random(1, 4, 4),
         "trips": np.array(trips),
         "limit": np.array(1.5, np.float32),
-        "many": np.array(1000, np.float32),
         "start": np.zeros((2, 4), np.float32),
         "true": np.array(True),
     }
