@@ -24,16 +24,17 @@ class ToDim {
     if (const auto* product = expr.as<ir::Mul>()) return (*this)(product->a) * (*this)(product->b);
     if (const auto* least = expr.as<ir::Min>()) return smaller_of((*this)(least->a), (*this)(least->b));
     if (const auto* most = expr.as<ir::Max>()) return larger_of((*this)(most->a), (*this)(most->b));
-    if (const auto* quotient = expr.as<ir::Div>())
-      return floor_div((*this)(quotient->a), (*this)(quotient->b));
-    if (const auto* rest = expr.as<ir::Mod>()) {
-      const Dim whole = (*this)(rest->a), part = (*this)(rest->b);
-      return whole - floor_div(whole, part) * part;
-    }
+    if (const auto* quotient = expr.as<ir::Div>()) return divided((*this)(quotient->a), quotient->b);
     return Dim::unknown();
   }
 
  private:
+  /// Divides by a number; other divisors may be 0 for some sizes.
+  static Dim divided(const Dim& size, const Expr& by) {
+    const auto number = ir::as_const_int(by);
+    return number && *number > 0 ? floor_div(size, *number) : Dim::unknown();
+  }
+
   const std::set<std::string>& symbols_;
 };
 
@@ -81,7 +82,8 @@ class Measure : public ir::IRVisitor {
     Dim elements = 1;
     for (const Expr& extent : op.extents) {
       const ir::Interval bounds = ir::bounds_of_expr_in_scope(extent, bounds_);
-      elements = elements * (bounds.has_upper_bound() ? to_dim_(ir::simplify(bounds.max)) : Dim::unknown());
+      const Dim most = bounds.has_upper_bound() ? to_dim_(ir::simplify(bounds.max)) : Dim::unknown();
+      elements = elements * larger_of(most, 0);
     }
     return elements;
   }

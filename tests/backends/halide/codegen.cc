@@ -144,9 +144,24 @@ TEST(HalideCodegen, CodeOfAnEarlierCompileIsReused) {
   for (size_t i = 0; i < made->size(); ++i) {
     const halide::EmittedKernel &a = (*made)[i], &b = (*reused)[i];
     EXPECT_TRUE(a.object_file == b.object_file);
-    EXPECT_EQ(std::tuple(a.symbol, a.scratch_bytes, a.in_place, a.output.shape, a.output.strides),
-              std::tuple(b.symbol, b.scratch_bytes, b.in_place, b.output.shape, b.output.strides));
+    EXPECT_EQ(
+        std::tuple(a.symbol, a.scratch_bytes, a.scratch_bound, a.in_place, a.output.shape, a.output.strides),
+        std::tuple(b.symbol, b.scratch_bytes, b.scratch_bound, b.in_place, b.output.shape, b.output.strides));
   }
+}
+
+/// Checks bounds of what kernels keep: a copy of rows of open width, and as many bytes with sizes that are
+/// numbers.
+TEST(HalideCodegen, ScratchIsBoundedByOpenSizes) {
+  const auto scratch_of = [](const std::string& columns) {
+    const auto calls = make_calls(
+        fmt::format("input %x : f32[4,{}]\n%y = Softmax(%x) {{axis=1}}\noutput %y", columns), {1});
+    halide::Emitter fresh;
+    std::vector<halide::Call> made = *calls;
+    return halide::emit_objects(made, fresh, {}, {1})->front();
+  };
+  EXPECT_EQ(scratch_of("64").scratch_bound, Dim(static_cast<int64_t>(scratch_of("64").scratch_bytes)));
+  std::printf("%s\n", scratch_of("n").scratch_bound.print().c_str());
 }
 
 /// Checks the timeout: no code is generated in a ten-thousandth of a second, not even in six.
