@@ -1,8 +1,10 @@
 #include "emit_c/c_program.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/arena_plan.h"
+#include "base/postfix_size.h"
 #include "base/requested_shape.h"
 #include "emit_c/c_text.h"
 #include "program/program.h"
@@ -34,6 +36,49 @@ Dim dim_of(const fbs::FunctionT& function, const fbs::SizeT& size) {
                                        : larger_of(a, b);
   }
   return stack.back();
+}
+
+struct Greatest {
+  uint64_t bytes = 0;
+  bool is_of_all = true;  // no size in the ranges gives more
+};
+
+/// Finds the greatest number of bytes for sizes in their ranges: all of them, or some where they are many;
+/// nullopt if other sizes count, too, or some number is too large.
+std::optional<Greatest> find_greatest(const Dim& bytes, const std::vector<CSymbol>& symbols) {
+  constexpr int64_t most_points = 1 << 16;
+  std::vector<const CSymbol*> used;
+  for (const std::string& name : bytes.symbols()) {
+    const auto symbol = std::ranges::find(symbols, name, &CSymbol::name);
+    if (symbol == symbols.end()) return std::nullopt;
+    used.push_back(&*symbol);
+  }
+  if (!bytes.is_known()) return std::nullopt;
+  const PostfixSize postfix = to_postfix(bytes, [&](const std::string& name) {
+    return std::ranges::find(used, name, &CSymbol::name) - used.begin();
+  });
+  if (!verify_postfix(postfix.view(), used.size())) return std::nullopt;
+  Greatest greatest;
+  std::vector<int64_t> steps, sizes;
+  int64_t left = most_points;
+  for (size_t i = 0; i < used.size(); ++i) {
+    // Those that are left share the points.
+    const auto share = static_cast<int64_t>(std::pow(left, 1.0 / static_cast<double>(used.size() - i)) + 0.5);
+    const int64_t range = used[i]->max - used[i]->min;
+    steps.push_back(range / share + 1);
+    left = std::max<int64_t>(left / (range / steps.back() + 1), 1);
+    greatest.is_of_all = greatest.is_of_all && steps.back() == 1;
+    sizes.push_back(used[i]->max);
+  }
+  for (;;) {
+    const Result<int64_t> value = evaluate_postfix(postfix.view(), sizes);
+    if (!value) return std::nullopt;
+    greatest.bytes = std::max(greatest.bytes, static_cast<uint64_t>(std::max<int64_t>(*value, 0)));
+    size_t i = 0;
+    while (i < sizes.size() && sizes[i] - steps[i] < used[i]->min) sizes[i] = used[i]->max, ++i;
+    if (i == sizes.size()) return greatest;
+    sizes[i] -= steps[i];
+  }
 }
 
 /// Builder of one function.
@@ -176,14 +221,15 @@ class FunctionMaker {
     if (calls.is_placed) return 0;
     std::vector<Lifetime> parts;
     for (const CallWorkspace& part : calls.workspace) {
-      const Dim most = part.bytes.substitute(most_);
-      if (!most.is_number() || most.number() < 0)
+      const std::optional<Greatest> most = find_greatest(part.bytes, made_.symbols);
+      if (!most)
         return fail(ErrorKind::unsupported,
                     "function '{}' needs memory that depends on data, and that of plain C is fixed: cut the "
                     "model there",
                     function_.name);
-      made_.limits.emplace_back(part.bytes, most.number());
-      parts.push_back({static_cast<uint64_t>(most.number()) + slack_bytes, part.first, part.last});
+      if (!most->is_of_all) made_.limits.emplace_back(part.bytes, most->bytes);
+      workspace.rooms.push_back(most->bytes);
+      parts.push_back({most->bytes + slack_bytes, part.first, part.last});
     }
     const ArenaPlan plan = plan_arena(parts);
     workspace.parts.assign(plan.offsets.begin(), plan.offsets.end());

@@ -348,8 +348,10 @@ class FunctionWriter {
     if (scratch.bytes == 0) return "";
     Address address = in_workspace(workspace, scratch.part);
     address.bytes += static_cast<int64_t>(scratch.offset);
-    return fmt::format("  intarsia_give_scratch(&run, {}, (size_t){});\n", address.text(),
-                       c_expression(scratch.bytes, names_));
+    const uint64_t bytes = workspace.rooms.empty() ? static_cast<uint64_t>(scratch.bytes.number())
+                                                   : workspace.rooms[scratch.part] /
+                                                         std::max<uint32_t>(emitted_.program.threads, 1);
+    return fmt::format("  intarsia_give_scratch(&run, {}, {});\n", address.text(), bytes);
   }
 
   static bool copies_to_itself(const KernelCall& call, const std::vector<Address>& addresses) {

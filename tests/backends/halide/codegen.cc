@@ -154,8 +154,8 @@ TEST(HalideCodegen, CodeOfAnEarlierCompileIsReused) {
 /// numbers.
 TEST(HalideCodegen, ScratchIsBoundedByOpenSizes) {
   const auto scratch_of = [](const std::string& columns) {
-    const auto calls = make_calls(
-        fmt::format("input %x : f32[4,{}]\n%y = Softmax(%x) {{axis=1}}\noutput %y", columns), {1});
+    const auto calls =
+        make_calls(fmt::format("input %x : f32[4,{}]\n%y = Softmax(%x) {{axis=1}}\noutput %y", columns), {1});
     halide::Emitter fresh;
     std::vector<halide::Call> made = *calls;
     return halide::emit_objects(made, fresh, {}, {1})->front();
