@@ -150,18 +150,19 @@ TEST(HalideCodegen, CodeOfAnEarlierCompileIsReused) {
   }
 }
 
-/// Checks bounds of what kernels keep: a copy of rows of open width, and as many bytes with sizes that are
-/// numbers.
+/// Checks bounds of what kernels keep: nothing, a vector, a column of a vector's width.
 TEST(HalideCodegen, ScratchIsBoundedByOpenSizes) {
-  const auto scratch_of = [](const std::string& columns) {
-    const auto calls =
-        make_calls(fmt::format("input %x : f32[4,{}]\n%y = Softmax(%x) {{axis=1}}\noutput %y", columns), {1});
+  const auto scratch_of = [](const std::string& operation) {
+    std::vector<halide::Call> calls =
+        *make_calls("input %x : f32[n,5]\n%y = " + operation + "\noutput %y", {1});
     halide::Emitter fresh;
-    std::vector<halide::Call> made = *calls;
-    return halide::emit_objects(made, fresh, {}, {1})->front();
+    return halide::emit_objects(calls, fresh, {}, {1})->back().scratch_bound;
   };
-  EXPECT_EQ(scratch_of("64").scratch_bound, Dim(static_cast<int64_t>(scratch_of("64").scratch_bytes)));
-  std::printf("%s\n", scratch_of("n").scratch_bound.print().c_str());
+  EXPECT_EQ(scratch_of("Relu(%x)"), Dim(0));
+  EXPECT_TRUE(scratch_of("ReduceMax(%x) {axes=[0]}").is_number());
+  const Dim of_column = scratch_of("Softmax(%x) {axis=0}");
+  EXPECT_EQ(of_column.symbols(), std::set<std::string>{"s0"}) << of_column.print();
+  EXPECT_GT(of_column.substitute({{"s0", 1000}}).number(), 1000 * static_cast<int64_t>(sizeof(float)));
 }
 
 /// Checks the timeout: no code is generated in a ten-thousandth of a second, not even in six.
