@@ -19,6 +19,7 @@ int64_t stage_bytes(const Isa& isa) { return std::min<int64_t>(192 * 1024, isa.b
 struct Depthwise {
   Func out, acc;
   StagedInput stage;
+  int64_t element_bytes = 0;  // of the stage
   RDom taps;
   std::vector<Var> vars;  // variables of the output, in logical order
 };
@@ -96,7 +97,7 @@ class DepthwiseSchedule {
   Expr rows_of_block() const {
     const int threads = b_.kernel().threads;
     const Dim of_row = product_of_dims(shape_, 3, shape_.size()) * shape_[1];
-    const int64_t bytes = b_.type(b_.body().outputs[0]).bytes();
+    const int64_t bytes = d_.element_bytes;
     if (!shape_[2].is_number() || !of_row.is_number())
       return rows_of_equal_blocks(b_.size(shape_[2]), as_int(stage_bytes(b_.isa()) / bytes) / b_.size(of_row),
                                   threads > 1 ? 2 * threads : 1);
@@ -104,7 +105,9 @@ class DepthwiseSchedule {
     int64_t chunk = std::clamp<int64_t>(stage_bytes(b_.isa()) / (of_row.number() * bytes),
                                         std::min<int64_t>(rows, 4), rows);
     if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
-    return as_int(chunk);
+    // The last block starts early where it would be short, and computes rows again.
+    const int64_t blocks = (rows + chunk - 1) / chunk;
+    return as_int((rows + blocks - 1) / blocks);
   }
 
   const KernelBuilder& b_;
@@ -137,6 +140,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   const Halide::Type sum_type = in_words ? sums : type;
   const auto as = b.type(node.inputs[0]) == type ? std::nullopt : std::optional(StageAs{type});
   d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel, as);
+  d.element_bytes = type.bytes();
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});
   d.taps = RDom(region, "r");

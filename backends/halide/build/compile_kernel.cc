@@ -89,7 +89,8 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     std::string object = TRY(std::move(made));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
-    const ScratchBytes scratch = scratch_bytes(module, names_of_symbols(kernel));
+    const ScratchBytes scratch =
+        scratch_bytes(module, names_of_symbols(kernel), built.even_tiles ? &*built.even_tiles : nullptr);
     return EmittedKernel{symbol,
                          std::move(object),
                          built.output_argument,
