@@ -129,6 +129,8 @@ Result<GeneratedRegion> generate_region(const RegionWork& work, const Graph& gra
   // A kernel's text determines its code; weights are packed as its schedule wants them.
   CompileOptions allowed = options;
   allowed.rounds_to = rounding_of(graph, options.rounds_to);
+  // Winograd's algorithm keeps tiles whose bytes have no known bound where sizes are open.
+  if (options.for_plain_c && is_bound_by_runs(graph)) allowed.exact_math = true;
   TRY(choose_schedules(calls, work.emitter, work.emit, allowed));
   print("choose_schedules", [&] { return print_calls(layouts, calls); });
 

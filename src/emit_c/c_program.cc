@@ -19,7 +19,7 @@ class FunctionMaker {
 
   Result<CFunction> make() {
     TRY(add_arguments());
-    made_.steps = TRY(place_steps(emitted_, function_, most_));
+    made_.steps = TRY(place_steps(emitted_, function_, made_.symbols));
     return std::move(made_);
   }
 
@@ -35,7 +35,6 @@ class FunctionMaker {
             "the size '{}' of function '{}' has no largest value, and the memory of plain C is fixed: give "
             "a range with --shape, as in --shape {}=1..32x...",
             symbol->name, function_.name, first_input());
-      most_[symbol->name] = Dim(to.max);
       made_.symbols.push_back(std::move(to));
     }
     for (uint32_t input : function_.inputs)
@@ -58,14 +57,13 @@ class FunctionMaker {
                   "{} '{}' of function '{}' has type {}, which plain C has not: convert it in the model",
                   what, value.name, function_.name,
                   value.dtype == 0 ? "of a sequence" : dtype_name(to.dtype));
-    to.most_bytes = TRY(most_bytes(function_, value, most_));
+    to.most_bytes = TRY(most_bytes(function_, value, made_.symbols));
     return to;
   }
 
   const EmittedProgram& emitted_;
   const fbs::FunctionT& function_;
   const EmitCOptions& options_;
-  std::map<std::string, Dim> most_;  // largest sizes, by symbol
   CFunction made_;
 };
 

@@ -77,6 +77,7 @@ struct CArgument {
 struct CWorkspace {
   uint64_t begin = 0;           // start of a workspace of one part
   std::vector<uint64_t> parts;  // starts of its parts, if there are several
+  std::vector<uint64_t> rooms;  // bytes of the parts
 };
 
 struct CFlow;

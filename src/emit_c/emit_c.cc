@@ -31,18 +31,21 @@ Place place_of(const std::string& path) {
   return {whole.has_parent_path() ? whole.parent_path() : fs::path("."), whole.filename().string()};
 }
 
+/// Files besides those that have the program's name, as far as its kernels need them.
+constexpr const char* support_files[] = {"plain_c.h", "kernel_calls.h", "halide_abi.h", "user_kernels.h",
+                                         "intarsia/kernel.h"};
+
 Result<std::string> prefix_of(const std::string& path) {
   const std::string name = place_of(path).name, identifier = to_identifier(name);
   if (name.empty() || name == "." || name == "..")
     return fail("--emit c: -o {}: want a folder and a name, as in out/net", path);
   if (is_keyword(identifier))
     return fail("--emit c: -o {}: '{}' is a keyword of C or C++; want another name", path, identifier);
+  if (std::ranges::find(support_files, identifier + ".h") != std::end(support_files))
+    return fail("--emit c: -o {}: '{}.h' is a file that programs include; want another name", path,
+                identifier);
   return identifier;
 }
-
-/// Files besides those that have the program's name, as far as its kernels need them.
-constexpr const char* support_files[] = {"plain_c.h", "kernel_calls.h", "halide_abi.h", "user_kernels.h",
-                                         "intarsia/kernel.h"};
 
 std::vector<std::string> own_files(const std::string& name, ConstantsAs constants) {
   return {name + ".h",      name + ".c",     "lib" + name + "_kernels.a",

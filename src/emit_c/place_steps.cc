@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arena_plan.h"
+#include "emit_c/greatest_bytes.h"
 #include "program/program.h"
 
 namespace intarsia {
@@ -37,8 +38,9 @@ Dim dim_of(const fbs::FunctionT& function, const fbs::SizeT& size) {
 /// Builder of the steps of one function.
 class StepsPlacer {
  public:
-  StepsPlacer(const EmittedProgram& emitted, const fbs::FunctionT& function, const LargestSizes& largest)
-      : emitted_(emitted), function_(function), largest_(largest) {
+  StepsPlacer(const EmittedProgram& emitted, const fbs::FunctionT& function,
+              const std::vector<CSymbol>& symbols)
+      : emitted_(emitted), function_(function), symbols_(symbols) {
     made_.function = &function;
     made_.workspaces.resize(function.steps.size());
     made_.flows.resize(function.steps.size());
@@ -88,7 +90,7 @@ class StepsPlacer {
     if (value.storage == fbs::Storage::arena) made_.places[output] = value.offset;
     if (value.storage != fbs::Storage::bound && value.storage != fbs::Storage::dynamic) return {};
     tenant_of_[output] = tenants_.size();
-    const uint64_t room = TRY(most_bytes(function_, value, largest_));
+    const uint64_t room = TRY(most_bytes(function_, value, symbols_));
     made_.limits.emplace_back(bytes_of_value(function_, value), room);
     return add_tenant(room + slack_bytes, step, made_.places[output]);
   }
@@ -110,14 +112,15 @@ class StepsPlacer {
     if (calls.is_placed) return 0;
     std::vector<Lifetime> parts;
     for (const CallWorkspace& part : calls.workspace) {
-      const Dim most = part.bytes.substitute(largest_);
-      if (!most.is_number() || most.number() < 0)
+      const std::optional<GreatestBytes> most = find_greatest(part.bytes, symbols_);
+      if (!most)
         return fail(ErrorKind::unsupported,
                     "function '{}' needs memory that depends on data, and that of plain C is fixed: cut the "
                     "model there",
                     function_.name);
-      made_.limits.emplace_back(part.bytes, most.number());
-      parts.push_back({static_cast<uint64_t>(most.number()) + slack_bytes, part.first, part.last});
+      if (!most->is_of_all) made_.limits.emplace_back(part.bytes, most->bytes);
+      workspace.rooms.push_back(most->bytes);
+      parts.push_back({most->bytes + slack_bytes, part.first, part.last});
     }
     const ArenaPlan plan = plan_arena(parts);
     workspace.parts.assign(plan.offsets.begin(), plan.offsets.end());
@@ -131,7 +134,7 @@ class StepsPlacer {
       TRY(check_carried(step, i));
       flow.seconds.push_back(flow.body_offset);
       const fbs::ValueT& value = *function_.values[step.outputs[i]];
-      flow.body_offset += round_up(TRY(most_bytes(function_, value, largest_)) + slack_bytes, tail_alignment);
+      flow.body_offset += round_up(TRY(most_bytes(function_, value, symbols_)) + slack_bytes, tail_alignment);
     }
     uint64_t body_bytes = 0;
     for (const auto& body : step.bodies) {
@@ -163,7 +166,7 @@ class StepsPlacer {
 
   const EmittedProgram& emitted_;
   const fbs::FunctionT& function_;
-  const LargestSizes& largest_;
+  const std::vector<CSymbol>& symbols_;
   std::vector<Lifetime> tenants_;
   std::vector<uint64_t*> offsets_;        // where to write their places
   std::map<uint32_t, size_t> tenant_of_;  // by value
@@ -190,7 +193,9 @@ Dim bytes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value) {
 }
 
 Result<uint64_t> most_bytes(const fbs::FunctionT& function, const fbs::ValueT& value,
-                            const LargestSizes& largest) {
+                            const std::vector<CSymbol>& symbols) {
+  std::map<std::string, Dim> largest;
+  for (const CSymbol& symbol : symbols) largest[symbol.name] = Dim(symbol.max);
   const Dim most = bytes_of_value(function, value).substitute(largest);
   if (!value.rank_unknown && most.is_number() && most.number() >= 0)
     return static_cast<uint64_t>(most.number());
@@ -202,8 +207,8 @@ Result<uint64_t> most_bytes(const fbs::FunctionT& function, const fbs::ValueT& v
 }
 
 Result<CSteps> place_steps(const EmittedProgram& emitted, const fbs::FunctionT& function,
-                           const LargestSizes& largest) {
-  return StepsPlacer(emitted, function, largest).place();
+                           const std::vector<CSymbol>& symbols) {
+  return StepsPlacer(emitted, function, symbols).place();
 }
 
 }  // namespace intarsia

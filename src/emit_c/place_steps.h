@@ -1,24 +1,20 @@
 // Memory of the steps of a function in plain C.
 #pragma once
 
-#include <map>
-#include <string>
+#include <vector>
 
 #include "emit_c/c_program.h"
 
 namespace intarsia {
 
-/// Largest sizes, by symbol.
-using LargestSizes = std::map<std::string, Dim>;
-
 /// Gives the steps of a function, and of its branches and loops, places in an arena. Errors name what plain C
 /// cannot do.
 Result<CSteps> place_steps(const EmittedProgram& emitted, const fbs::FunctionT& function,
-                           const LargestSizes& largest);
+                           const std::vector<CSymbol>& symbols);
 
 /// Returns the bytes of a value with open sizes at the ends of their ranges. Error: a run alone knows them.
 Result<uint64_t> most_bytes(const fbs::FunctionT& function, const fbs::ValueT& value,
-                            const LargestSizes& largest);
+                            const std::vector<CSymbol>& symbols);
 
 /// Returns the sizes of a value of a function; unknown ones for sizes that depend on data.
 SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);

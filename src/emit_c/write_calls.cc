@@ -98,8 +98,11 @@ std::string StepsWriter::give_scratch(const CWorkspace& workspace, const CallScr
   if (scratch.bytes == 0) return "";
   CAddress address = in_workspace(workspace, scratch.part);
   address.bytes += static_cast<int64_t>(scratch.offset);
-  return fmt::format("  intarsia_give_scratch(&run, {}, (size_t){});\n", address.text(),
-                     c_expression(scratch.bytes, context_.names));
+  const uint64_t bytes =
+      workspace.rooms.empty()
+          ? static_cast<uint64_t>(scratch.bytes.number())
+          : workspace.rooms[scratch.part] / std::max<uint32_t>(context_.emitted.program.threads, 1);
+  return fmt::format("  intarsia_give_scratch(&run, {}, {});\n", address.text(), bytes);
 }
 
 std::string StepsWriter::write_checks(const KernelCall& call, const std::vector<CAddress>& addresses) const {

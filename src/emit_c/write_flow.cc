@@ -17,24 +17,24 @@ std::string indent(const std::string& text) {
   return made;
 }
 
-/// Returns the place of an iteration's own part of a value that all iterations share.
-CAddress moved(CAddress address, const std::string& iteration, const fbs::FunctionT& body, uint32_t part) {
-  address.more += fmt::format(" + {} * {}", iteration, bytes_of_value(body, *body.values[part]).number());
-  return address;
+}  // namespace
+
+std::string LoopText::variable(const char* name, size_t carried) const {
+  return fmt::format("{}_{}_{}", name, number, carried);
 }
 
-/// Variables of a loop, and what its values are in.
-struct LoopText {
-  int number;
+uint32_t LoopText::outer(const fbs::StepT& step, size_t value) const {
+  return step.inputs[size_t{step.has_trip_count} + size_t{step.has_condition} + value];
+}
 
-  std::string iteration() const { return fmt::format("i_{}", number); }
-  std::string trips() const { return fmt::format("trips_{}", number); }
-  std::string goes_on() const { return fmt::format("goes_on_{}", number); }
-  std::string from(size_t carried) const { return fmt::format("from_{}_{}", number, carried); }
-  std::string to(size_t carried) const { return fmt::format("to_{}_{}", number, carried); }
-};
+CAddress LoopText::part_of(CAddress all, uint32_t part) const {
+  all.more += fmt::format(" + {} * {}", iteration(), bytes_of_value(body, *body.values[part]).number());
+  return all;
+}
 
-}  // namespace
+std::string StepsWriter::rows_of(uint32_t value) const {
+  return c_expression(sizes_of_value(function(), *function().values[value])[0], context_.names);
+}
 
 std::string StepsWriter::write_body(const CFlow& flow, size_t body, const std::vector<CAddress>& inputs,
                                     const std::vector<CAddress>& outputs) {
@@ -54,69 +54,82 @@ std::string StepsWriter::write_branch(const fbs::StepT& step, const CFlow& flow)
                      write_body(flow, 1, {second, inputs.end()}, outputs));
 }
 
-std::string StepsWriter::write_loop(const fbs::StepT& step, const CFlow& flow) {
-  const LoopText loop{++context_.loops};
-  const fbs::FunctionT& body = *step.bodies[0];
-  const size_t limits = size_t{step.has_trip_count} + size_t{step.has_condition};
-  const auto outer = [&](size_t number) { return step.inputs[limits + number]; };
-  const bool has_condition = step.has_condition || step.checks_condition;
-  std::vector<CAddress> inputs{{"(const uint8_t*)&" + loop.iteration()}}, outputs;
-  if (step.checks_condition) outputs.push_back({"&" + loop.goes_on()});
-
-  std::string before = fmt::format("  int64_t {} = 0, {} = INT64_MAX;\n", loop.iteration(), loop.trips());
+void StepsWriter::limit_iterations(const fbs::StepT& step, LoopText& loop) const {
   if (step.has_trip_count)
-    before += fmt::format("  memcpy(&{0}, {1}, sizeof {0});\n", loop.trips(),
-                          address_of_value(step.inputs[0]).text());
-  if (has_condition)
-    before += fmt::format("  uint8_t {} = {};\n", loop.goes_on(),
-                          step.has_condition ? "*(" + address_of_value(step.inputs[limits - 1]).text() + ")"
-                                             : std::string("1"));
-  std::string first, last, after;  // what an iteration begins and ends with, and what comes after all
+    loop.before += fmt::format("  memcpy(&{0}, {1}, sizeof {0});\n", loop.trips(),
+                               address_of_value(step.inputs[0]).text());
+  if (loop.has_condition)
+    loop.before += fmt::format("  uint8_t {} = {};\n", loop.goes_on(),
+                               step.has_condition
+                                   ? "*(" + address_of_value(step.inputs[step.has_trip_count]).text() + ")"
+                                   : std::string("1"));
+  if (step.checks_condition) loop.outputs.push_back({"&" + loop.goes_on()});
+}
 
+/// Gives iterations, each in its turn, the parts of what the loop scans, all of which have as many.
+void StepsWriter::scan_values(const fbs::StepT& step, LoopText& loop) const {
+  for (size_t k = step.carried; k < size_t{step.carried} + step.scanned; ++k) {
+    const uint32_t value = loop.outer(step, k);
+    const std::string rows = rows_of(value);
+    loop.before += loop.known_trips.empty()
+                       ? fmt::format("  {} = {};\n", loop.trips(), rows)
+                       : fmt::format("  if ({} != {}) ", loop.trips(), rows) + context_.fail_with("BAD_SIZE");
+    loop.known_trips = rows;
+    loop.inputs.push_back(loop.part_of(address_of_value(value), step.bodies[0]->inputs[1 + k]));
+  }
+}
+
+/// Lets iterations hand on values, whose memory is the output's and a second piece in turns.
+void StepsWriter::carry_values(const fbs::StepT& step, const CFlow& flow, LoopText& loop) const {
   for (size_t k = 0; k < step.carried; ++k) {
     const CAddress out = address_of_value(step.outputs[k]);
     const std::string second = in_arena(flow.begin + flow.seconds[k]).text();
-    before += fmt::format("  const uint8_t* {} = {};\n", loop.from(k), address_of_value(outer(k)).text());
+    const std::string from = loop.variable("from", k), to = loop.variable("to", k);
     // The last iteration writes to the output if nothing but the number of iterations ends the loop.
-    before += fmt::format("  uint8_t* {} = {};\n", loop.to(k),
-                          step.checks_condition
-                              ? out.text()
-                              : fmt::format("{} % 2 != 0 ? {} : {}", loop.trips(), out.text(), second));
-    last += fmt::format("    {0} = {1};\n    {1} = {1} == {2} ? {3} : {2};\n", loop.from(k), loop.to(k),
-                        out.text(), second);
-    after += fmt::format("  if ({} != {})\n  {}", loop.from(k), out.text(),
-                         copy_bytes({loop.from(k)}, out, step.outputs[k]));
-    inputs.push_back({loop.from(k)});
-    outputs.push_back({loop.to(k)});
+    const std::string begin = step.checks_condition
+                                  ? out.text()
+                                  : fmt::format("{} % 2 != 0 ? {} : {}", loop.trips(), out.text(), second);
+    loop.before += fmt::format("  const uint8_t* {} = {};\n  uint8_t* {} = {};\n", from,
+                               address_of_value(loop.outer(step, k)).text(), to, begin);
+    loop.last +=
+        fmt::format("    {0} = {1};\n    {1} = {1} == {2} ? {3} : {2};\n", from, to, out.text(), second);
+    loop.after +=
+        fmt::format("  if ({} != {})\n  {}", from, out.text(), copy_bytes({from}, out, step.outputs[k]));
+    loop.inputs.insert(loop.inputs.begin() + static_cast<std::ptrdiff_t>(1 + k), {from});
+    loop.outputs.push_back({to});
   }
-  for (size_t k = step.carried; limits + k < step.inputs.size(); ++k) {
-    const CAddress address = address_of_value(outer(k));
-    if (k >= size_t{step.carried} + step.scanned) {
-      inputs.push_back(address);
-      continue;
-    }
-    const SymbolicShape sizes = sizes_of_value(function(), *function().values[outer(k)]);
-    const std::string rows = c_expression(sizes[0], context_.names);
-    before += k > step.carried
-                  ? fmt::format("  if ({} != {}) ", loop.trips(), rows) + context_.fail_with("BAD_SIZE")
-                  : fmt::format("  {} = {};\n", loop.trips(), rows);
-    inputs.push_back(moved(address, loop.iteration(), body, body.inputs[1 + k]));
-  }
+}
+
+/// Lets iterations leave their parts of tensors of all results.
+void StepsWriter::collect_values(const fbs::StepT& step, LoopText& loop) const {
   for (size_t k = step.carried; k < step.outputs.size(); ++k) {
-    const uint32_t value = step.outputs[k];
-    const std::string rows =
-        c_expression(sizes_of_value(function(), *function().values[value])[0], context_.names);
-    first += fmt::format("    if ({} >= {}) ", loop.iteration(), rows) + context_.fail_with("BAD_SIZE");
-    after += fmt::format("  if ({} != {}) ", loop.iteration(), rows) + context_.fail_with("BAD_SIZE");
-    outputs.push_back(moved(address_of_value(value), loop.iteration(), body,
-                            body.outputs[size_t{step.checks_condition} + k]));
+    const std::string rows = rows_of(step.outputs[k]);
+    if (rows != loop.known_trips) {
+      loop.first +=
+          fmt::format("    if ({} >= {}) ", loop.iteration(), rows) + context_.fail_with("BAD_SIZE");
+      loop.after += fmt::format("  if ({} != {}) ", loop.iteration(), rows) + context_.fail_with("BAD_SIZE");
+    }
+    loop.outputs.push_back(loop.part_of(address_of_value(step.outputs[k]),
+                                        step.bodies[0]->outputs[size_t{step.checks_condition} + k]));
   }
+}
+
+std::string StepsWriter::write_loop(const fbs::StepT& step, const CFlow& flow) {
+  LoopText loop{++context_.loops, *step.bodies[0], step.has_condition || step.checks_condition};
+  loop.inputs.push_back({"(const uint8_t*)&" + loop.iteration()});
+  limit_iterations(step, loop);
+  scan_values(step, loop);
+  carry_values(step, flow, loop);
+  for (size_t k = size_t{step.carried} + step.scanned; loop.inputs.size() < loop.body.inputs.size(); ++k)
+    loop.inputs.push_back(address_of_value(loop.outer(step, k)));
+  collect_values(step, loop);
+  const std::string limit = fmt::format("{} < {}{}", loop.iteration(), loop.trips(),
+                                        loop.has_condition ? " && " + loop.goes_on() + " != 0" : "");
   return fmt::format("  /* loop that makes {} */\n  {{\n",
                      c_comment(function().values[step.outputs[0]]->name)) +
-         indent(before +
-                fmt::format("  for (; {0} < {1}{2}; ++{0}) {{\n", loop.iteration(), loop.trips(),
-                            has_condition ? " && " + loop.goes_on() + " != 0" : "") +
-                first + write_body(flow, 0, inputs, outputs) + last + "  }\n" + after) +
+         indent(fmt::format("  int64_t {} = 0, {} = INT64_MAX;\n", loop.iteration(), loop.trips()) +
+                loop.before + fmt::format("  for (; {}; ++{}) {{\n", limit, loop.iteration()) + loop.first +
+                write_body(flow, 0, loop.inputs, loop.outputs) + loop.last + "  }\n" + loop.after) +
          "  }\n";
 }
 

@@ -1,6 +1,8 @@
 // Steps of a function in plain C.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +31,25 @@ struct StepsContext {
 
   /// Returns the statement that ends the function with an error code: "BAD_SIZE".
   std::string fail_with(const char* status) const;
+};
+
+/// Parts of the text of a loop, with what its body reads and makes.
+struct LoopText {
+  int number;  // of the loop, in its variables
+  const fbs::FunctionT& body;
+  bool has_condition;  // whether something besides the number of iterations may end it
+  std::vector<CAddress> inputs = {}, outputs = {};
+  std::string before = {}, first = {}, last = {}, after = {};  // first and last: of an iteration
+  std::string known_trips = {};  // number of iterations that values scanned have
+
+  std::string iteration() const { return fmt::format("i_{}", number); }
+  std::string trips() const { return fmt::format("trips_{}", number); }
+  std::string goes_on() const { return fmt::format("goes_on_{}", number); }
+  std::string variable(const char* name, size_t carried) const;
+  /// Returns the value outside that is behind those which limit iterations.
+  uint32_t outer(const fbs::StepT& step, size_t value) const;
+  /// Returns the place of an iteration's own part of a value that all iterations share. `part` is the body's.
+  CAddress part_of(CAddress all, uint32_t part) const;
 };
 
 /// Writer of steps, which are in the arena `memory`.
@@ -63,6 +84,11 @@ class StepsWriter {
 
   std::string write_branch(const fbs::StepT& step, const CFlow& flow);
   std::string write_loop(const fbs::StepT& step, const CFlow& flow);
+  void limit_iterations(const fbs::StepT& step, LoopText& loop) const;
+  void scan_values(const fbs::StepT& step, LoopText& loop) const;
+  void carry_values(const fbs::StepT& step, const CFlow& flow, LoopText& loop) const;
+  void collect_values(const fbs::StepT& step, LoopText& loop) const;
+  std::string rows_of(uint32_t value) const;
   std::string write_body(const CFlow& flow, size_t body, const std::vector<CAddress>& inputs,
                          const std::vector<CAddress>& outputs);
 

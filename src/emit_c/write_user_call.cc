@@ -30,7 +30,7 @@ struct AttributeText {
     return with(v.size(), "NULL, {}, NULL", "float", texts(v, float_text));
   }
   std::string operator()(const std::vector<std::string>& v) const {
-    return with(v.size(), "NULL, NULL, {}", "char*", texts(v, c_string));
+    return with(v.size(), "NULL, NULL, {}", "char* const", texts(v, c_string));
   }
   std::string operator()(const Tensor&) const { return with(0, "", "", {}); }
   std::string operator()(const EncodedAttribute&) const { return with(0, "", "", {}); }
@@ -54,7 +54,8 @@ std::string write_attributes(const Attributes& attributes) {
   std::vector<std::string> texts;
   for (const Attributes::Entry& entry : attributes)
     texts.push_back(std::visit(AttributeText{entry.name}, entry.value));
-  return fmt::format("    intarsia_kernel_attribute attributes[] = {{{}}};\n", fmt::join(texts, ", "));
+  return fmt::format("    const intarsia_kernel_attribute attributes[] = {{\n        {}}};\n",
+                     fmt::join(texts, ",\n        "));
 }
 
 /// Declares an array of tensors, which has an element more than none.
@@ -88,7 +89,7 @@ std::string write_user_call(const UserCall& call, const std::vector<std::string>
   std::string text =
       fmt::format("  /* {}: {}, a kernel of yours */\n  {{\n", c_comment(call.label), c_comment(call.op));
   if (call.attributes.size() > 0) text += write_attributes(call.attributes);
-  text += fmt::format("    intarsia_kernel_node node = {{sizeof node, {}, {}, {}, {}, {}}};\n",
+  text += fmt::format("    const intarsia_kernel_node node = {{sizeof node, {}, {}, {}, {}, {}}};\n",
                       c_string(call.op), c_string(call.domain), call.version, call.attributes.size(),
                       call.attributes.size() > 0 ? "attributes" : "NULL");
   text +=

@@ -216,7 +216,7 @@ Json plain_c_json(const std::optional<CEmission>& emission) {
                          {"inputs", list(function.inputs)},
                          {"outputs", list(function.outputs)},
                          {"sizes", list(function.symbols)},
-                         {"arena_bytes", function.arena_bytes}});
+                         {"arena_bytes", function.steps.arena_bytes}});
   const CSizes& sizes = emission->sizes;
   return {{"files", emission->files},
           {"functions", functions},

@@ -12,10 +12,12 @@ import keyword_spotting
 import onnx
 import pytest
 from cli_models import SOURCE, call_json
+from control_flow_models import save_scan
 from emitted_c import STRICT, build, compare, emit, writable_sections
 from programs import ARCH, RUNNER
 from rounds import one_in
 from small_models import attention, convolutions, functions, lstm, quantized
+from user_kernels import save_scales, write_kernel
 
 COMPILER = os.environ["INTARSIA_CC"]
 THERE = {"there": ("--arch", ARCH), "compiler": COMPILER, "runner": RUNNER[:-1]}
@@ -49,6 +51,15 @@ def test_its_own_test_passes(tmp_path, constants):
 def test_keyword_spotting_in_8_bits(tmp_path):
     model = keyword_spotting.save_quantized_network(tmp_path)
     compare(model, tmp_path, tolerance=1e-4, **THERE)
+
+
+def test_branches_and_loops(tmp_path):
+    compare(save_scan(tmp_path / "model.onnx"), tmp_path, **THERE)
+
+
+def test_kernels_of_users(tmp_path):
+    source, library = write_kernel(tmp_path)
+    compare(save_scales(tmp_path / "model.onnx"), tmp_path, "--kernels", library, sources=[source], **THERE)
 
 
 CPUS = {"aarch64": "cortex-a72", "armv7": "cortex-a9", "riscv64": "rv64gcv"}

@@ -15,6 +15,7 @@ import numpy as np
 import person_detection
 import pytest
 from cli_models import SOURCE, call, call_json, error_of, save_small
+from control_flow_models import save_scan
 from emitted_c import (
     assert_equal,
     emit,
@@ -24,6 +25,7 @@ from emitted_c import (
     write_board_caller,
     writable_sections,
 )
+from user_kernels import save_scales, write_kernel
 
 TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm", "clang-19")
 BOARDS = {"cortex-m4": "armv7e-m", "cortex-m7": "armv7e-m", "cortex-m55": "armv8.1-m.main"}
@@ -83,6 +85,16 @@ def test_nets_compute_the_same(tmp_path, cpu, name):
         assert_equal(np.fromfile(tmp_path / f"{value}.out", want.dtype).reshape(want.shape), want, 1e-4)
     of_kernel, most = report["plain_c"]["ram_bytes"]["stack"], int(re.search(r"stack (\d+)", log)[1])
     assert 0 < of_kernel < 4096 and 0 < most < 16384
+
+
+def test_branches_loops_and_kernels_of_users(tmp_path):
+    source, library = write_kernel(tmp_path)
+    for model, options, sources in (
+        (save_scan(tmp_path / "scan.onnx"), (), ()),
+        (save_scales(tmp_path / "scales.onnx"), ("--kernels", library), (source,)),
+    ):
+        emit_for("cortex-m4", model, tmp_path, *options)
+        assert "ok" in run_on_board("cortex-m4", tmp_path, "c/net_test.c", *sources)
 
 
 def test_objects_need_the_c_library_alone(tmp_path):

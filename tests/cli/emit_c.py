@@ -1,6 +1,6 @@
 """`compile --emit c`: what plain C computes, how it is called, what it is made of, and what is refused.
 
-Covers: src/emit_c/ c_names.cc c_program.cc c_text.cc emit_c.cc write_constants.cc write_header.cc write_source.cc write_test.cc
+Covers: src/emit_c/ c_names.cc c_program.cc c_text.cc emit_c.cc greatest_bytes.cc kernel_table.cc write_constants.cc write_header.cc write_source.cc write_test.cc
 src/compile/ compile_to_c.cc
 src/measure/ record_runs.cc
 backends/halide/emit/ kernel_calls.h list_calls.cc
@@ -219,6 +219,7 @@ def save_open(path):
 def test_sizes_are_fields(tmp_path):
     model = save_open(tmp_path / "model.onnx")
     report = emit(model, tmp_path / "c", *FAST, "--shape", "x=1..8x6")
+    assert report["plain_c"]["ram_bytes"]["arena"] < 8 * 1024
     program = build(tmp_path / "c", report, write_caller(tmp_path, report))
     call("compile", model, "-o", tmp_path / "program.so", *FAST, "--threads", 1)
     for batch in (1, 3, 8):
@@ -229,6 +230,39 @@ def test_sizes_are_fields(tmp_path):
     bad_size, bad_index = 4, 5
     run(program, tmp_path, {"x": random(1, 8, 6), "ids": np.arange(8)}, [], 9, status=bad_size)
     run(program, tmp_path, {"x": random(1, 8, 6), "ids": np.arange(8) + 2}, [], 8, status=bad_index)
+
+
+def save_open_picture(path):
+    """x f32 [1, 3, h, w] -> y f32 [1, 24, 1, 1]: kernels that keep copies of rows."""
+    same = [1, 1, 1, 1]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=same),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"], pads=same, strides=[2, 2]),
+        helper.make_node("Conv", ["c", "depthwise"], ["d"], pads=same, group=24),
+        helper.make_node("MaxPool", ["d"], ["e"], kernel_shape=[3, 3], strides=[2, 2], pads=same),
+        helper.make_node("GlobalAveragePool", ["e"], ["y"]),
+    ]
+    weights = [
+        ("w", random(1, 16, 3, 3, 3)),
+        ("w2", random(2, 24, 16, 3, 3)),
+        ("depthwise", random(3, 24, 1, 3, 3)),
+    ]
+    inputs = [("x", TensorProto.FLOAT, [1, 3, "h", "w"])]
+    return save(path, nodes, inputs, [("y", TensorProto.FLOAT, [1, 24, 1, 1])], weights, [("", 17)])
+
+
+@pytest.mark.parametrize("math", ["exact", "fast"])
+def test_kernels_of_open_sizes_have_the_scratch_that_they_need(tmp_path, math):
+    model = save_open_picture(tmp_path / "model.onnx")
+    report = emit(model, tmp_path / "c", *FAST, "--shape", "x=1x3x8..64x8..64", "--math", math)
+    program = build(tmp_path / "c", report, write_caller(tmp_path, report))
+    call("compile", model, "-o", tmp_path / "program.so", *FAST, "--threads", 1, "--math", math)
+    for height, width in ((8, 8), (64, 64), (64, 8), (13, 57)):
+        values = {"x": random(height + width, 1, 3, height, width)}
+        want = run_ordinary(tmp_path / "program.so", tmp_path, values)["y"]
+        [got] = run(program, tmp_path, values, [("y", np.float32, want.shape)], height, width)
+        assert_equal(got, want, 1e-4)
 
 
 # ---- constants in a file ----
@@ -388,6 +422,7 @@ def test_folders(tmp_path):
     (tmp_path / "mine/notes.txt").write_text("mine")
     assert "holds other files ('notes.txt')" in refused(model, tmp_path / "mine", status=2)
     assert "'while' is a keyword" in refused(model, tmp_path / "c", name="while", status=2)
+    assert "programs include" in refused(model, tmp_path / "c", name="plain_c", status=2)
     assert "cannot write" in refused(model, tmp_path / "missing/c")
     (tmp_path / "file").write_text("")
     assert "is not a folder" in error_of(

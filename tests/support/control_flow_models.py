@@ -1,6 +1,7 @@
-"""Models with branches and loops whose conditions and trip counts are inputs."""
+"""Models with branches and loops."""
 
 import numpy as np
+import onnx
 from cli_models import TensorProto, helper, save
 from onnx import numpy_helper
 
@@ -96,3 +97,104 @@ def save_decoder(path, seed=5, width=64, words=256, length=64):
         [("tokens", INT, ["n", 1])],
         [*constants, ("empty", np.zeros(cache, "float32"))],
     )
+
+
+def save_fixed(path, nodes, inputs, outputs, constants):
+    """A model whose sizes do not depend on data."""
+    made = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "model", inputs, outputs, made)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def values_of(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape, "float32")
+
+
+def save_branch(path):
+    """y = x @ w if sum(x) > 0, else relu(x) @ v + 1; the result is used, and so is the input."""
+    then = helper.make_graph([node("MatMul", ["x", "w"], ["a"])], "then", [], [info("a", FLOAT, [3, 4])])
+    other = helper.make_graph(
+        [
+            node("Relu", ["x"], ["r"]),
+            node("MatMul", ["r", "v"], ["m"]),
+            node("Add", ["m", "one"], ["b"]),
+        ],
+        "else",
+        [],
+        [info("b", FLOAT, [3, 4])],
+    )
+    nodes = [
+        node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        node("Greater", ["sum", "zero"], ["above"]),
+        node("If", ["above"], ["chosen"], then_branch=then, else_branch=other),
+        node("Add", ["chosen", "one"], ["y"]),
+    ]
+    constants = {
+        "w": values_of(1, 5, 4),
+        "v": values_of(2, 5, 4),
+        "one": np.array(1, np.float32),
+        "zero": np.array(0, np.float32),
+    }
+    return save_fixed(path, nodes, [info("x", FLOAT, [3, 5])], [info("y", FLOAT, [3, 4])], constants)
+
+
+def save_loop(path, trips, checks=False, counts=True):
+    """Two carried values, one made from the other, a tensor of all iterations, and, with `checks`, a condition."""
+    nodes = [
+        node("MatMul", ["state", "w"], ["product"]),
+        node("Cast", ["i"], ["number"], to=FLOAT),
+        node("Add", ["product", "number"], ["moved"]),
+        node("Tanh", ["moved"], ["next"]),
+        node("Add", ["total", "next"], ["sum"]),
+        node("ReduceMax", ["sum"], ["largest"], keepdims=0),
+        node("Less", ["largest", "limit"], ["more"]) if checks else node("Identity", ["go"], ["more"]),
+        node("Identity", ["next"], ["one"]),
+    ]
+    results = [info("next", FLOAT, [2, 4]), info("sum", FLOAT, [2, 4])]
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [
+            info("i", INT, []),
+            info("go", BOOL, []),
+            info("state", FLOAT, [2, 4]),
+            info("total", FLOAT, [2, 4]),
+        ],
+        [info("more", BOOL, []), *results] + ([info("one", FLOAT, [2, 4])] if counts else []),
+    )
+    outputs = ["last", "all_of_it"] + (["each"] if counts else [])
+    shapes = [[2, 4], [2, 4], [trips, 2, 4]]
+    constants = {
+        "w": values_of(1, 4, 4),
+        "trips": np.array(trips),
+        "limit": np.array(1.5, np.float32),
+        "start": np.zeros((2, 4), np.float32),
+        "true": np.array(True),
+    }
+    loop = node("Loop", ["trips", "true", "x", "start"], outputs, body=body)
+    made = [info(name, FLOAT, shape) for name, shape in zip(outputs, shapes)]
+    return save_fixed(path, [loop], [info("x", FLOAT, [2, 4])], made, constants)
+
+
+def save_scan(path):
+    """A running sum of rows of x, seen through a branch in the body, and what each iteration had."""
+    then = helper.make_graph([node("Neg", ["row"], ["n"])], "then", [], [info("n", FLOAT, [4])])
+    other = helper.make_graph([node("Exp", ["row"], ["e"])], "else", [], [info("e", FLOAT, [4])])
+    nodes = [
+        node("ReduceSum", ["row"], ["s"], keepdims=0),
+        node("Greater", ["s", "zero"], ["above"]),
+        node("If", ["above"], ["part"], then_branch=then, else_branch=other),
+        node("Add", ["total", "part"], ["next"]),
+        node("Mul", ["next", "row"], ["each"]),
+    ]
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [info("total", FLOAT, [4]), info("row", FLOAT, [4])],
+        [info("next", FLOAT, [4]), info("each", FLOAT, [4])],
+    )
+    scan = node("Scan", ["start", "x"], ["last", "all"], body=body, num_scan_inputs=1)
+    constants = {"start": np.zeros(4, np.float32), "zero": np.array(0, np.float32)}
+    made = [info("last", FLOAT, [4]), info("all", FLOAT, [6, 4])]
+    return save_fixed(path, [scan], [info("x", FLOAT, [6, 4])], made, constants)

@@ -19,6 +19,7 @@ int64_t stage_bytes(const Isa& isa) { return std::min<int64_t>(192 * 1024, isa.b
 struct Depthwise {
   Func out, acc;
   StagedInput stage;
+  int64_t element_bytes = 0;  // of the stage
   RDom taps;
   std::vector<Var> vars;  // variables of the output, in logical order
 };
@@ -79,7 +80,7 @@ class DepthwiseSchedule {
     std::vector<Var> outer{co_, xo_};
     for (size_t i = rank - 2; i > 2; --i) outer.push_back(d_.vars[i]);
     if (in_blocks_) {
-      out.split(d_.vars[2], block_, rest_, depthwise_rows_of_block(b_, shape_),
+      out.split(d_.vars[2], block_, rest_, depthwise_rows_of_block(b_, shape_, d_.element_bytes),
                 shape_[2].is_number() ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf);
       outer.insert(outer.end(), {rest_, block_});
     } else if (rank > 3) {
@@ -106,10 +107,9 @@ class DepthwiseSchedule {
 
 }  // namespace
 
-Expr depthwise_rows_of_block(const KernelBuilder& b, const SymbolicShape& shape) {
+Expr depthwise_rows_of_block(const KernelBuilder& b, const SymbolicShape& shape, int64_t bytes) {
   const int threads = b.kernel().threads;
   const Dim of_row = product_of_dims(shape, 3, shape.size()) * shape[1];
-  const int64_t bytes = b.type(b.body().outputs[0]).bytes();
   if (!shape[2].is_number() || !of_row.is_number())
     return rows_of_equal_blocks(b.size(shape[2]), as_int(stage_bytes(b.isa()) / bytes) / b.size(of_row),
                                 threads > 1 ? 2 * threads : 1);
@@ -117,7 +117,9 @@ Expr depthwise_rows_of_block(const KernelBuilder& b, const SymbolicShape& shape)
   int64_t chunk =
       std::clamp<int64_t>(stage_bytes(b.isa()) / (of_row.number() * bytes), std::min<int64_t>(rows, 4), rows);
   if (threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * threads - 1) / (2 * threads), 1));
-  return as_int(chunk);
+  // The last block starts early where it would be short, and computes rows again.
+  const int64_t blocks = (rows + chunk - 1) / chunk;
+  return as_int((rows + blocks - 1) / blocks);
 }
 
 BuiltKernel build_depthwise(KernelBuilder& b) {
@@ -138,6 +140,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   const Halide::Type sum_type = in_words ? sums : type;
   const auto as = b.type(node.inputs[0]) == type ? std::nullopt : std::optional(StageAs{type});
   d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel, as);
+  d.element_bytes = type.bytes();
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});
   d.taps = RDom(region, "r");

@@ -131,7 +131,7 @@ class DepthwiseOnWords {
     std::vector<VarOrRVar> order{pixel_, vars_.back()};
     for (size_t i = sizes_.size() - 2; i > 2; --i) order.emplace_back(vars_[i]);
     if (in_blocks) {
-      out_.split(vars_[2], block, rest, depthwise_rows_of_block(b_, sizes_),
+      out_.split(vars_[2], block, rest, depthwise_rows_of_block(b_, sizes_, int64_t{2}),
                  sizes_[2].is_number() ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf);
       order.emplace_back(rest);
     }

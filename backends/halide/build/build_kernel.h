@@ -149,8 +149,9 @@ BuiltKernel build_depthwise(KernelBuilder& builder);
 /// Checks whether a depthwise convolution multiplies pairs of taps in registers of words.
 bool multiplies_pairs_of_taps(const KernelBuilder& builder);
 BuiltKernel build_depthwise_on_words(KernelBuilder& builder);
-/// Returns the rows of a depthwise convolution's output that read a copy of some rows of its input.
-Expr depthwise_rows_of_block(const KernelBuilder& builder, const SymbolicShape& shape);
+/// Returns the rows of a depthwise convolution's output that read a copy of some rows of its input, whose
+/// elements have so many bytes.
+Expr depthwise_rows_of_block(const KernelBuilder& builder, const SymbolicShape& shape, int64_t bytes);
 BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_reduction(KernelBuilder& builder);

@@ -54,6 +54,15 @@ bool holds_half_floats_as_bits(const Isa& isa) {
   return isa.is_offloaded() || arch == Arch::riscv64 || is_of_microcontrollers(arch);
 }
 
+/// Returns the module for code that fails where it gets no memory, which nobody can promise it. What else
+/// Halide asserts was left out when the functions were lowered.
+Halide::Module check_allocations(const Halide::Module& module) {
+  Halide::Module checked(module.name(), module.target().without_feature(Target::NoAsserts));
+  for (const Halide::Buffer<>& buffer : module.buffers()) checked.append(buffer);
+  for (const Halide::Internal::LoweredFunc& function : module.functions()) checked.append(function);
+  return checked;
+}
+
 std::set<std::string> names_of_symbols(const Kernel& kernel) {
   std::set<std::string> names;
   for (size_t i = 0; i < kernel.symbols.size(); ++i) names.insert(symbol_name(i));
@@ -83,13 +92,15 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     if (built.even_tiles) call_for_even_tiles(module, function, *built.even_tiles);
+    const ScratchBytes scratch =
+        scratch_bytes(module, names_of_symbols(kernel), built.even_tiles ? &*built.even_tiles : nullptr);
+    if (!scratch.all.is_known() && !kernel.isa.is_offloaded()) module = check_allocations(module);
     Result<std::string> made = fail("");
     const std::string remarks = capture_errors([&] { made = make_object(module, kernel.isa.level); });
     std::fputs(other_lines(remarks).c_str(), stderr);
     std::string object = TRY(std::move(made));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
-    const ScratchBytes scratch = scratch_bytes(module, names_of_symbols(kernel));
     return EmittedKernel{symbol,
                          std::move(object),
                          built.output_argument,

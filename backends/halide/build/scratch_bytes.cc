@@ -13,27 +13,44 @@ class ToDim {
  public:
   explicit ToDim(const std::set<std::string>& symbols) : symbols_(symbols) {}
 
-  Dim operator()(const Expr& expr) const {
+  Dim exact(const Expr& expr) const {
     if (const auto number = ir::as_const_int(expr)) return Dim(*number);
     if (const auto* cast = expr.as<ir::Cast>())
-      return cast->type.is_int() && cast->type.bits() >= 32 ? (*this)(cast->value) : Dim::unknown();
+      return cast->type.is_int() && cast->type.bits() >= 32 ? exact(cast->value) : Dim::unknown();
     if (const auto* variable = expr.as<ir::Variable>())
       return symbols_.contains(variable->name) ? Dim::named(variable->name) : Dim::unknown();
-    if (const auto* sum = expr.as<ir::Add>()) return (*this)(sum->a) + (*this)(sum->b);
-    if (const auto* difference = expr.as<ir::Sub>()) return (*this)(difference->a) - (*this)(difference->b);
-    if (const auto* product = expr.as<ir::Mul>()) return (*this)(product->a) * (*this)(product->b);
-    if (const auto* least = expr.as<ir::Min>()) return smaller_of((*this)(least->a), (*this)(least->b));
-    if (const auto* most = expr.as<ir::Max>()) return larger_of((*this)(most->a), (*this)(most->b));
+    if (const auto* sum = expr.as<ir::Add>()) return exact(sum->a) + exact(sum->b);
+    if (const auto* difference = expr.as<ir::Sub>()) return exact(difference->a) - exact(difference->b);
+    if (const auto* product = expr.as<ir::Mul>()) return exact(product->a) * exact(product->b);
+    if (const auto* least = expr.as<ir::Min>()) return smaller_of(exact(least->a), exact(least->b));
+    if (const auto* most = expr.as<ir::Max>()) return larger_of(exact(most->a), exact(most->b));
+    // A divisor of 0 counts as 1: Halide's quotient is then 0.
     if (const auto* quotient = expr.as<ir::Div>())
-      return floor_div((*this)(quotient->a), (*this)(quotient->b));
-    if (const auto* rest = expr.as<ir::Mod>()) {
-      const Dim whole = (*this)(rest->a), part = (*this)(rest->b);
-      return whole - floor_div(whole, part) * part;
-    }
+      return floor_div(exact(quotient->a), larger_of(exact(quotient->b), 1));
     return Dim::unknown();
   }
 
+  /// Returns a bound of an expression without variables that it defines itself.
+  Dim bound(const Expr& expr) const {
+    if (const Dim known = exact(expr); known.is_known()) return known;
+    if (const auto* sum = expr.as<ir::Add>()) return bound(sum->a) + bound(sum->b);
+    if (const auto* difference = expr.as<ir::Sub>()) return bound(difference->a) - exact(difference->b);
+    if (const auto* product = expr.as<ir::Mul>()) return times(bound(product->a), product->b);
+    if (const auto* either = expr.as<ir::Select>())
+      return larger_of(bound(either->true_value), bound(either->false_value));
+    if (const auto* most = expr.as<ir::Max>()) return larger_of(bound(most->a), bound(most->b));
+    const auto* least = expr.as<ir::Min>();
+    if (least == nullptr) return Dim::unknown();
+    const Dim one = bound(least->a), other = bound(least->b);
+    return !one.is_known() ? other : !other.is_known() ? one : smaller_of(one, other);
+  }
+
  private:
+  static Dim times(const Dim& size, const Expr& factor) {
+    const auto number = ir::as_const_int(factor);
+    return number && *number >= 0 ? size * *number : Dim::unknown();
+  }
+
   const std::set<std::string>& symbols_;
 };
 
@@ -43,7 +60,11 @@ Dim room_for(const Dim& bytes) { return floor_div(bytes + 192, 64) * 64; }
 
 class Measure : public ir::IRVisitor {
  public:
-  explicit Measure(const std::set<std::string>& symbols) : to_dim_(symbols) {}
+  Measure(const std::set<std::string>& symbols, const EvenTiles* tiles) : to_dim_(symbols) {
+    if (tiles == nullptr) return;
+    loops_.push(tiles->count.name(), ir::Interval(0, tiles->extent));
+    loops_.push(tiles->tile.name(), ir::Interval(0, Expr(static_cast<int>(tiles->most))));
+  }
 
   ScratchBytes most;
 
@@ -51,15 +72,17 @@ class Measure : public ir::IRVisitor {
   using ir::IRVisitor::visit;
 
   void visit(const ir::LetStmt* op) override {
-    const ir::Interval values = ir::bounds_of_expr_in_scope(op->value, bounds_);
-    const ir::ScopedBinding<ir::Interval> bind(bounds_, op->name, values);
+    lets_.emplace_back(op->name, op->value);
     op->body.accept(this);
+    lets_.pop_back();
   }
 
   void visit(const ir::For* op) override {
-    const ir::Interval first = ir::bounds_of_expr_in_scope(op->min, bounds_),
-                       last = ir::bounds_of_expr_in_scope(op->min + op->extent - 1, bounds_);
-    const ir::ScopedBinding<ir::Interval> bind(bounds_, op->name, ir::Interval(first.min, last.max));
+    const Expr min = with_lets(op->min);
+    const ir::Interval first = ir::bounds_of_expr_in_scope(min, loops_),
+                       last =
+                           ir::bounds_of_expr_in_scope(ir::simplify(min + with_lets(op->extent) - 1), loops_);
+    const ir::ScopedBinding<ir::Interval> bind(loops_, op->name, ir::Interval(first.min, last.max));
     op->body.accept(this);
   }
 
@@ -77,27 +100,39 @@ class Measure : public ir::IRVisitor {
     held_ = before;
   }
 
+  /// Replaces variables by what they stand for, so that differences of two that depend on one loop are small.
+  Expr with_lets(Expr expr) const {
+    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let)
+      if (ir::expr_uses_var(expr, let->first)) expr = ir::substitute(let->first, let->second, expr);
+    return ir::simplify(expr);
+  }
+
   Dim most_elements(const ir::Allocate& op) {
     Dim elements = 1;
     for (const Expr& extent : op.extents) {
-      const ir::Interval bounds = ir::bounds_of_expr_in_scope(extent, bounds_);
-      elements = elements * (bounds.has_upper_bound() ? to_dim_(ir::simplify(bounds.max)) : Dim::unknown());
+      const ir::Interval bounds = ir::bounds_of_expr_in_scope(with_lets(extent), loops_);
+      const Dim most = bounds.has_upper_bound()
+                           ? to_dim_.bound(ir::simplify(ir::substitute_in_all_lets(ir::simplify(bounds.max))))
+                           : Dim::unknown();
+      elements = elements * larger_of(most, 0);
     }
     return elements;
   }
 
   ToDim to_dim_;
-  ir::Scope<ir::Interval> bounds_;
+  std::vector<std::pair<std::string, Expr>> lets_;  // around what is visited
+  ir::Scope<ir::Interval> loops_;
   ScratchBytes held_;
 };
 
 }  // namespace
 
-ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols) {
+ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols,
+                           const EvenTiles* tiles) {
   // A parallel loop's body is a function of its own: a thread may hold the caller's blocks and the body's.
   ScratchBytes sum;
   for (const ir::LoweredFunc& function : module.functions()) {
-    Measure measure(symbols);
+    Measure measure(symbols, tiles);
     function.body.accept(&measure);
     sum.fixed += measure.most.fixed;
     sum.all = sum.all + measure.most.all;

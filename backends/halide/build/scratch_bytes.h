@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "backends/halide/build/even_tiles.h"
 #include "base/dim.h"
 
 namespace intarsia::halide {
@@ -17,7 +18,9 @@ struct ScratchBytes {
   Dim all = 0;       // of all, as an expression of the kernel's open sizes; unknown if none is found
 };
 
-/// Finds the bounds; `symbols` are the names of the kernel's open sizes.
-ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols);
+/// Finds the bounds; `symbols` are the names of the kernel's open sizes, `tiles` what its code takes beside
+/// them, if anything.
+ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols,
+                           const EvenTiles* tiles);
 
 }  // namespace intarsia::halide

@@ -5,7 +5,8 @@
  */
 #if defined(__x86_64__)
 #include <immintrin.h>
-#include <stdint.h>
+
+#include "backends/halide/emit/dot_tile_parameters.h"
 
 #if VECTOR_BYTES == 64
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
@@ -33,19 +34,6 @@ static inline __attribute__((always_inline)) int32_t read_four(const uint8_t* fr
   __builtin_memcpy(&four, from, sizeof four);
   return four;
 }
-
-/* Each buffer has a first element and the distance of two pixels in elements; weights have none. A reduction
-   of three loops, the innermost first, has numbers of iterations, and their distances in the input and in
-   weights.
- */
-#define PARAMETERS                                                                                        \
-  const uint8_t *input, int64_t input_first, int64_t pixel, const int8_t *weights, int64_t weights_first, \
-      int64_t no_pixel, int32_t *sums, int64_t sums_first, int64_t sums_of_pixel, int64_t steps,          \
-      int64_t input_step, int64_t weights_step, int64_t taps, int64_t input_tap, int64_t weights_tap,     \
-      int64_t rows, int64_t input_row, int64_t weights_row
-#define ARGUMENTS                                                                                      \
-  input, input_first, pixel, weights, weights_first, no_pixel, sums, sums_first, sums_of_pixel, steps, \
-      input_step, weights_step, taps, input_tap, weights_tap, rows, input_row, weights_row
 
 /* Adds to sums of a tile the products of u8 of the input and i8 of weights. */
 TARGET static inline __attribute__((always_inline)) void add_products(int pixels, int vectors, PARAMETERS) {

@@ -1,20 +1,12 @@
 /* Sums of a register tile that kernels for AArch64 call for where Halide cannot generate the instruction:
    sdot, which multiplies four numbers of 8 bits, both signed, while kernels have u8 by i8. One function for
-   each number of pixels and of vectors of channels, with the parameters of those for x86-64 (dot_tiles.c).
+   each number of pixels and of vectors of channels.
  */
 #include <arm_neon.h>
-#include <stdint.h>
+
+#include "backends/halide/emit/dot_tile_parameters.h"
 
 enum { lanes = 4, steps_of_vector = 4, most_pixels = 14, most_vectors = 6 };
-
-#define PARAMETERS                                                                                        \
-  const uint8_t *input, int64_t input_first, int64_t pixel, const int8_t *weights, int64_t weights_first, \
-      int64_t no_pixel, int32_t *sums, int64_t sums_first, int64_t sums_of_pixel, int64_t steps,          \
-      int64_t input_step, int64_t weights_step, int64_t taps, int64_t input_tap, int64_t weights_tap,     \
-      int64_t rows, int64_t input_row, int64_t weights_row
-#define ARGUMENTS                                                                                      \
-  input, input_first, pixel, weights, weights_first, no_pixel, sums, sums_first, sums_of_pixel, steps, \
-      input_step, weights_step, taps, input_tap, weights_tap, rows, input_row, weights_row
 
 #define INLINE static inline __attribute__((always_inline))
 

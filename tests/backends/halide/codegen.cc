@@ -144,9 +144,25 @@ TEST(HalideCodegen, CodeOfAnEarlierCompileIsReused) {
   for (size_t i = 0; i < made->size(); ++i) {
     const halide::EmittedKernel &a = (*made)[i], &b = (*reused)[i];
     EXPECT_TRUE(a.object_file == b.object_file);
-    EXPECT_EQ(std::tuple(a.symbol, a.scratch_bytes, a.in_place, a.output.shape, a.output.strides),
-              std::tuple(b.symbol, b.scratch_bytes, b.in_place, b.output.shape, b.output.strides));
+    EXPECT_EQ(
+        std::tuple(a.symbol, a.scratch_bytes, a.scratch_bound, a.in_place, a.output.shape, a.output.strides),
+        std::tuple(b.symbol, b.scratch_bytes, b.scratch_bound, b.in_place, b.output.shape, b.output.strides));
   }
+}
+
+/// Checks bounds of what kernels keep: nothing, a vector, a column of a vector's width.
+TEST(HalideCodegen, ScratchIsBoundedByOpenSizes) {
+  const auto scratch_of = [](const std::string& operation) {
+    std::vector<halide::Call> calls =
+        *make_calls("input %x : f32[n,5]\n%y = " + operation + "\noutput %y", {1});
+    halide::Emitter fresh;
+    return halide::emit_objects(calls, fresh, {}, {1})->back().scratch_bound;
+  };
+  EXPECT_EQ(scratch_of("Relu(%x)"), Dim(0));
+  EXPECT_TRUE(scratch_of("ReduceMax(%x) {axes=[0]}").is_number());
+  const Dim of_column = scratch_of("Softmax(%x) {axis=0}");
+  EXPECT_EQ(of_column.symbols(), std::set<std::string>{"s0"}) << of_column.print();
+  EXPECT_GT(of_column.substitute({{"s0", 1000}}).number(), 1000 * static_cast<int64_t>(sizeof(float)));
 }
 
 /// Checks the timeout: no code is generated in a ten-thousandth of a second, not even in six.

@@ -1,7 +1,7 @@
 // Order of calls: none of all orders of small random regions needs less memory, and larger ones compute the
-// same.
+// same. Places of what kernels keep for themselves.
 //
-// Covers: backends/halide/memory/ order_calls.cc plan_workspace.cc
+// Covers: backends/halide/memory/ order_calls.cc plan_workspace.cc verify_memory.cc
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,9 @@
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/simplify.h"
 #include "backends/halide/memory/order_calls.h"
+#include "backends/halide/memory/plan_memory.h"
 #include "backends/halide/memory/plan_workspace.h"
+#include "backends/halide/memory/verify_memory.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/rounds.h"
 #include "tests/support/test_team.h"
@@ -134,6 +136,49 @@ TEST(OrderCalls, NoOrderOfASmallRegionNeedsLess) {
   }
   EXPECT_GT(compared, 10);
   EXPECT_GT(changed, 0);
+}
+
+/// Checks copies that kernels keep, in the ways that plans have places for them.
+TEST(PlanWorkspace, ScratchOfItsOwnLiesBesideWhatIsAliveInTheCall) {
+  const Drawn drawn = draw(R"(input %x : f32[1,64]
+input %w1 : f32[64,1024]
+input %w2 : f32[1024,64]
+%a = MatMul(%x, %w1)
+%b = MatMul(%a, %w2)
+%y = MatMul(%b, %w1)
+output %y)");
+  const auto plan_with = [&](halide::Scratch::Place place) {
+    return halide::plan_workspace(drawn.layouts, drawn.calls, {{64, 128, 4096}, 1, place});
+  };
+  constexpr size_t a = 1024 * 4 + 64, b = 64 * 4 + 64;
+  EXPECT_EQ(plan_with(halide::Scratch::Place::apart).bytes, a + b + 4096);
+  EXPECT_EQ(plan_with(halide::Scratch::Place::shared).bytes, a + b + 4096);
+  const halide::WorkspacePlan own = plan_with(halide::Scratch::Place::own);
+  EXPECT_EQ(own.bytes, a + b + 128);
+  EXPECT_EQ(own.scratch_offsets.size(), 3);
+}
+
+TEST(PlanWorkspace, ScratchNeverMeetsValues) {
+  for (uint32_t seed = 0; seed < 40 * rounds(); ++seed) {
+    const std::string text = random_region(seed, 12);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    Drawn drawn = draw(text);
+    halide::order_calls(drawn.layouts, drawn.calls);
+    std::mt19937 random(seed);
+    halide::Scratch scratch{{}, 1 + random() % 2};
+    for (size_t c = 0; c < drawn.calls.size(); ++c)
+      scratch.calls.push_back(random() % 3 * 64 * (random() % 40));
+    std::map<halide::Scratch::Place, size_t> bytes;
+    for (const auto place :
+         {halide::Scratch::Place::apart, halide::Scratch::Place::shared, halide::Scratch::Place::own}) {
+      scratch.place = place;
+      halide::MemoryPlan plan = halide::plan_memory(drawn.layouts, drawn.calls, scratch);
+      EXPECT_TRUE(halide::verify_memory(drawn.layouts, drawn.calls, plan));
+      bytes[place] = plan.workspace_bytes;
+    }
+    EXPECT_LE(bytes[halide::Scratch::Place::own], bytes[halide::Scratch::Place::apart]);
+    EXPECT_LE(bytes[halide::Scratch::Place::shared], bytes[halide::Scratch::Place::apart]);
+  }
 }
 
 TEST(OrderCalls, RandomRegionsComputeTheSame) {

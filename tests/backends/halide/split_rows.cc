@@ -202,7 +202,7 @@ TEST(SplitRows, RandomNetsInLittleMemoryGiveTheSame) {
     auto after = (*small)->run_guarded(inputs, seed % 2 == 0, {}, &threads);
     ASSERT_TRUE(before && after);
     EXPECT_EQ(compare((*after)[0].view(), (*want)[0].view()), "");
-    // Tiles of other sizes may round otherwise.
+    // Code of other borders may sum in another order.
     EXPECT_EQ(compare((*after)[0].view(), (*before)[0].view(), 1e-5, 1e-6), "");
     ++nets;
     smaller += (*small)->workspace_bytes() < (*whole)->workspace_bytes() * 8 / 10;
