@@ -58,6 +58,7 @@ bool holds_half_floats_as_bits(const Isa& isa) {
 /// Halide asserts was left out when the functions were lowered.
 Halide::Module check_allocations(const Halide::Module& module) {
   Halide::Module checked(module.name(), module.target().without_feature(Target::NoAsserts));
+  checked.set_any_strict_float(module.any_strict_float());
   for (const Halide::Buffer<>& buffer : module.buffers()) checked.append(buffer);
   for (const Halide::Internal::LoweredFunc& function : module.functions()) checked.append(function);
   return checked;
