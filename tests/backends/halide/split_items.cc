@@ -216,7 +216,8 @@ TEST(SplitItems, EachItemGetsWhatAllGetAtOnce) {
   }
 }
 
-/// Two products in a row: the rows between them lie in the workspace.
+/// Two products in a row: the rows between them lie in the workspace, beside what products keep for
+/// themselves.
 const char* const with_workspace = R"(input %x : f32[items,300]
 input %v : f32[300,300]
 input %w : f32[300,20]
@@ -238,6 +239,21 @@ TEST(SplitItems, ItemsAtOnceHaveWorkspacesOfTheirOwn) {
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(compare((*got)[0].tensor, want[0].view()), "");
   }
+}
+
+/// Means of planes lie in the workspace, and no kernel keeps anything for itself.
+const char* const without_scratch = R"(input %x : f32[items,3,64]
+input %w : f32[1,3,1]
+%t = ReduceMean(%x) {axes=[2], keepdims=1}
+%y = Mul(%t, %w))";
+
+TEST(SplitItems, WorkspacesHaveRoomWithoutScratch) {
+  const Result<Graph> open = graph_of(without_scratch, "items");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  ASSERT_TRUE(region) << region.error().message;
+  EXPECT_GE((*region)->workspace_bytes(), 3 * sizeof(float));
+  EXPECT_GE((*region)->scratch_bytes(3), 2 * (*region)->workspace_bytes());
 }
 
 TEST(SplitItems, ATraceIsCalledByOneThread) {
