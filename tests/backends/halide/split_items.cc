@@ -174,20 +174,21 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
   return inputs;
 }
 
-/// Runs the region in the calling thread, or in those of a team.
+/// Runs the region in the calling thread, or in those of a team, with pages that nobody may touch around its
+/// memory.
 Result<std::vector<Output>> run_items(const LoadedRegion& region, const std::vector<Tensor>& inputs,
                                       ThreadTeam* team = nullptr, const TraceHook* trace = nullptr) {
   std::vector<Input> from;
   for (const Tensor& input : inputs) from.push_back({ConstTensorView(input.view()), nullptr, {}});
   std::vector<Output> to(1);
   to[0].dynamic = true;
-  const Tensor workspace(DType::u8, {static_cast<int64_t>(region.workspace_bytes() + 64)});
+  const std::shared_ptr<void> workspace = guarded_memory(region.workspace_bytes(), true);
   RunContext context{.inputs = from, .outputs = to};
-  context.workspace = static_cast<std::byte*>(workspace.data());
+  context.workspace = static_cast<std::byte*>(workspace.get());
   context.threads = team;
   context.trace = trace;
-  const Tensor scratch(DType::u8, {static_cast<int64_t>(region.scratch_bytes(team ? team->size() : 1) + 64)});
-  context.scratch = static_cast<std::byte*>(scratch.data());
+  const std::shared_ptr<void> scratch = guarded_memory(region.scratch_bytes(team ? team->size() : 1), true);
+  context.scratch = static_cast<std::byte*>(scratch.get());
   TRY(region.run_in(context));
   return to;
 }
