@@ -260,7 +260,7 @@ def check_size(root, path):
         functions = long_functions(text)
     for line, size in functions:
         yield f"{path}:{line}: a function of {size} lines, at most {MOST_FUNCTION_LINES}"
-    if path.startswith("src/") and path.endswith(".h") and not text.startswith("//"):
+    if path.startswith("src/") and path.endswith(".h") and not text.startswith(("//", "/*")):
         yield f"{path}: has no head comment"
 
 

@@ -68,21 +68,22 @@ class StepsPlacer {
     for (uint32_t output : step.outputs) TRY(add_output(output, now));
     if (has_bodies(step)) {
       CFlow& flow = made_.flows[number];
-      return add_tenant(TRY(place_flow(step, flow)), now, flow.begin);
+      add_tenant(TRY(place_flow(step, flow)), now, flow.begin);
+      return {};
     }
     if (step.kind != fbs::StepKind::run) return {};
     TRY(check_region(step));
     CWorkspace& workspace = made_.workspaces[number];
     workspace.begin = step.workspace_offset;
     const uint64_t bytes = TRY(place_parts(*emitted_.regions[step.region], workspace));
-    return bytes == 0 ? Status{} : add_tenant(bytes, now, workspace.begin);
+    if (bytes > 0) add_tenant(bytes, now, workspace.begin);
+    return {};
   }
 
   /// Adds memory from one step on, whose offset is set in the end.
-  Status add_tenant(uint64_t bytes, int step, uint64_t& offset) {
+  void add_tenant(uint64_t bytes, int step, uint64_t& offset) {
     tenants_.push_back({bytes, step, step});
     offsets_.push_back(&offset);
-    return {};
   }
 
   Status add_output(uint32_t output, int step) {
@@ -92,7 +93,8 @@ class StepsPlacer {
     tenant_of_[output] = tenants_.size();
     const uint64_t room = TRY(most_bytes(function_, value, symbols_));
     made_.limits.emplace_back(bytes_of_value(function_, value), room);
-    return add_tenant(room + slack_bytes, step, made_.places[output]);
+    add_tenant(room + slack_bytes, step, made_.places[output]);
+    return {};
   }
 
   /// Checks that plain C can make the calls of a region.
@@ -153,8 +155,7 @@ class StepsPlacer {
 
   /// Checks that iterations hand on values of one size.
   Status check_carried(const fbs::StepT& step, uint32_t number) const {
-    const size_t limits = size_t{step.has_trip_count} + size_t{step.has_condition};
-    const fbs::ValueT& initial = *function_.values[step.inputs[limits + number]];
+    const fbs::ValueT& initial = *function_.values[value_of_loop(step, number)];
     const fbs::ValueT& last = *function_.values[step.outputs[number]];
     if (sizes_of_value(function_, initial) == sizes_of_value(function_, last)) return {};
     return fail(
@@ -174,6 +175,10 @@ class StepsPlacer {
 };
 
 }  // namespace
+
+uint32_t value_of_loop(const fbs::StepT& step, size_t number) {
+  return step.inputs[size_t{step.has_trip_count} + size_t{step.has_condition} + number];
+}
 
 SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value) {
   SymbolicShape sizes;

@@ -16,6 +16,9 @@ Result<CSteps> place_steps(const EmittedProgram& emitted, const fbs::FunctionT& 
 Result<uint64_t> most_bytes(const fbs::FunctionT& function, const fbs::ValueT& value,
                             const std::vector<CSymbol>& symbols);
 
+/// Returns the outer value, of those after what limits the iterations of a loop, that its body reads.
+uint32_t value_of_loop(const fbs::StepT& step, size_t number);
+
 /// Returns the sizes of a value of a function; unknown ones for sizes that depend on data.
 SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);
 

@@ -23,10 +23,6 @@ std::string LoopText::variable(const char* name, size_t carried) const {
   return fmt::format("{}_{}_{}", name, number, carried);
 }
 
-uint32_t LoopText::outer(const fbs::StepT& step, size_t value) const {
-  return step.inputs[size_t{step.has_trip_count} + size_t{step.has_condition} + value];
-}
-
 CAddress LoopText::part_of(CAddress all, uint32_t part) const {
   all.more += fmt::format(" + {} * {}", iteration(), bytes_of_value(body, *body.values[part]).number());
   return all;
@@ -69,7 +65,7 @@ void StepsWriter::limit_iterations(const fbs::StepT& step, LoopText& loop) const
 /// Gives iterations, each in its turn, the parts of what the loop scans, all of which have as many.
 void StepsWriter::scan_values(const fbs::StepT& step, LoopText& loop) const {
   for (size_t k = step.carried; k < size_t{step.carried} + step.scanned; ++k) {
-    const uint32_t value = loop.outer(step, k);
+    const uint32_t value = value_of_loop(step, k);
     const std::string rows = rows_of(value);
     loop.before += loop.known_trips.empty()
                        ? fmt::format("  {} = {};\n", loop.trips(), rows)
@@ -90,7 +86,7 @@ void StepsWriter::carry_values(const fbs::StepT& step, const CFlow& flow, LoopTe
                                   ? out.text()
                                   : fmt::format("{} % 2 != 0 ? {} : {}", loop.trips(), out.text(), second);
     loop.before += fmt::format("  const uint8_t* {} = {};\n  uint8_t* {} = {};\n", from,
-                               address_of_value(loop.outer(step, k)).text(), to, begin);
+                               address_of_value(value_of_loop(step, k)).text(), to, begin);
     loop.last +=
         fmt::format("    {0} = {1};\n    {1} = {1} == {2} ? {3} : {2};\n", from, to, out.text(), second);
     loop.after +=
@@ -121,7 +117,7 @@ std::string StepsWriter::write_loop(const fbs::StepT& step, const CFlow& flow) {
   scan_values(step, loop);
   carry_values(step, flow, loop);
   for (size_t k = size_t{step.carried} + step.scanned; loop.inputs.size() < loop.body.inputs.size(); ++k)
-    loop.inputs.push_back(address_of_value(loop.outer(step, k)));
+    loop.inputs.push_back(address_of_value(value_of_loop(step, k)));
   collect_values(step, loop);
   const std::string limit = fmt::format("{} < {}{}", loop.iteration(), loop.trips(),
                                         loop.has_condition ? " && " + loop.goes_on() + " != 0" : "");

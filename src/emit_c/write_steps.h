@@ -46,8 +46,6 @@ struct LoopText {
   std::string trips() const { return fmt::format("trips_{}", number); }
   std::string goes_on() const { return fmt::format("goes_on_{}", number); }
   std::string variable(const char* name, size_t carried) const;
-  /// Returns the value outside that is behind those which limit iterations.
-  uint32_t outer(const fbs::StepT& step, size_t value) const;
   /// Returns the place of an iteration's own part of a value that all iterations share. `part` is the body's.
   CAddress part_of(CAddress all, uint32_t part) const;
 };

@@ -193,7 +193,7 @@ TEST_F(Pools, ACallerWithAnOlderHeaderHasNoAllocator) {
   const int64_t size = 4;
   intarsia_tensor input = argument("x", x.data(), &size);
   older.tensor = argument("y", nullptr, nullptr);
-  input.struct_size = older.tensor.struct_size = 72;
+  input.struct_size = older.tensor.struct_size = offsetof(intarsia_tensor, allocate);
   older.tensor.allocate = Memory::allocate;  // bytes behind the caller's struct
   ASSERT_EQ(intarsia_pool_run(program.pool().get(), nullptr, &input, 1, &older.tensor, 1), nullptr);
   EXPECT_EQ(static_cast<float*>(older.tensor.data)[3], 3);

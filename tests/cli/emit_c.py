@@ -265,6 +265,44 @@ def test_kernels_of_open_sizes_have_the_scratch_that_they_need(tmp_path, math):
         assert_equal(got, want, 1e-4)
 
 
+def test_functions_that_kernels_call_have_room(tmp_path):
+    """MaxUnpool, RoiAlign and TopK keep blocks of their own, which have to be in the arena."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["pooled"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node(
+            "MaxUnpool", ["pooled", "places"], ["unpooled"], kernel_shape=[2, 2], strides=[2, 2]
+        ),
+        helper.make_node("RoiAlign", ["x", "boxes", "of"], ["bins"], output_height=5, output_width=7),
+        helper.make_node("TopK", ["unpooled", "k"], ["best", "where"]),
+    ]
+    boxes = np.array([[0, 0, 40, 40], [3, 5, 30, 9]], np.float32)
+    places = np.arange(8 * 64 * 64).reshape(1, 8, 64, 64)[:, :, ::2, ::2].copy()
+    constants = [("boxes", boxes), ("of", np.array([0, 0])), ("k", np.array([30])), ("places", places)]
+    outputs = [("unpooled", [1, 8, 64, 64]), ("bins", [2, 8, 5, 7]), ("best", [1, 8, 64, 30])]
+    made = [(name, TensorProto.FLOAT, shape) for name, shape in outputs]
+    inputs = [("x", TensorProto.FLOAT, [1, 8, 64, 64])]
+    compare(save(tmp_path / "model.onnx", nodes, inputs, made, constants, [("", 17)]), tmp_path)
+
+
+def test_copies_at_open_sizes_have_room_without_a_bound(tmp_path):
+    """A direct convolution copies blocks of rows, whose bytes no short expression of the sizes bounds."""
+    model = tmp_path / "model.onnx"
+    nodes = [helper.make_node("Conv", ["x", "weights"], ["y"], pads=[4, 4, 4, 4], dilations=[2, 2])]
+    inputs, outputs = (
+        [("x", TensorProto.FLOAT, [1, 64, "h", "w"])],
+        [("y", TensorProto.FLOAT, [1, 8, "h", "w"])],
+    )
+    save(model, nodes, inputs, outputs, [("weights", random(1, 8, 64, 5, 5))])
+    report = emit(model, tmp_path / "c", *FAST, "--shape", "x=1x64x8..40x8..1200")
+    program = build(tmp_path / "c", report, write_caller(tmp_path, report), flags=(*STRICT, *SANITIZED))
+    call("compile", model, "-o", tmp_path / "program.so", *FAST, "--threads", 1)
+    for height, width in ((8, 8), (40, 1200), (9, 300)):
+        values = {"x": random(height + width, 1, 64, height, width)}
+        want = run_ordinary(tmp_path / "program.so", tmp_path, values)["y"]
+        [got] = run(program, tmp_path, values, [("y", np.float32, want.shape)], height, width)
+        assert_equal(got, want, 1e-4)
+
+
 # ---- constants in a file ----
 
 

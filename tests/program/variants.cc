@@ -30,11 +30,12 @@ ProgramMaker program_for(const std::string& cpu, std::vector<std::string> featur
   return maker;
 }
 
-/// Returns known features that no CPU has together, or that the one that is emulated lacks.
+/// Returns known features that no CPU has together, or that the one that is emulated lacks; empty if it lacks
+/// none.
 std::vector<std::string> lacked_features() {
   if (this_arch() == Arch::aarch64) return {"sve"};
   if (this_arch() == Arch::armv7) return {"idiv"};
-  if (this_arch() == Arch::riscv64) return {"v"};
+  if (this_arch() == Arch::riscv64) return {};
   return {"amx-tile", "sse4a"};
 }
 
@@ -57,6 +58,7 @@ class Variants : public testing::Test {
 };
 
 TEST_F(Variants, TheFirstThatRunsIsTaken) {
+  if (lacked_features().empty()) GTEST_SKIP() << "this CPU lacks no known feature";
   ASSERT_TRUE(join({{"quantum"}, lacked_features(), {}, {}}));
   const auto program = read_program(joined());
   ASSERT_TRUE(program) << program.error().message;
@@ -88,6 +90,7 @@ TEST_F(Variants, EqualBytesAreStoredOnce) {
 }
 
 TEST_F(Variants, NoneRunsHere) {
+  if (lacked_features().empty()) GTEST_SKIP() << "this CPU lacks no known feature";
   ASSERT_TRUE(join({lacked_features(), {"quantum"}}));
   const auto program = read_program(joined());
   ASSERT_TRUE(program) << program.error().message;  // to be looked at

@@ -65,7 +65,9 @@ def without_progress(text):
 
 
 def error_of(*arguments, status=1, **options):
-    return call(*arguments, status=status, **options).stderr.strip()
+    """What a command that fails says, without the progress that a busy machine lets it report."""
+    lines = call(*arguments, status=status, **options).stderr.strip().splitlines()
+    return "\n".join(line for line in lines if not line.startswith("progress: "))
 
 
 def kill_at_first_file(folder, *arguments):

@@ -24,10 +24,10 @@ struct BuiltKernel {
   Func output;
   std::vector<Halide::Argument> arguments;
   Argument output_argument;
-  std::optional<EvenTiles> even_tiles;  // what the code leaves to call_for_even_tiles()
-  std::vector<std::string> amx_sums;    // functions whose sums are left to multiply_on_amx()
-  std::string dot_tile_sums;            // function whose sums are left to call_dot_tiles(); empty: none
-  size_t routine_bytes = 0;             // most bytes that a task's routine holds; open sizes: unknown
+  std::optional<EvenTiles> even_tiles;   // what the code leaves to call_for_even_tiles()
+  std::vector<std::string> amx_sums;     // functions whose sums are left to multiply_on_amx()
+  std::string dot_tile_sums;             // function whose sums are left to call_dot_tiles(); empty: none
+  std::vector<Dim> routine_blocks = {};  // bytes of the blocks that a task's routine holds at a time
 
   /// Leaves the choice of tiles to call_for_even_tiles().
   void leave(const EvenTiles& tiles);

@@ -39,6 +39,11 @@ void share_rows(const KernelBuilder& b, Func out, const std::vector<Var>& rows, 
     }
 }
 
+Dim entries_of_top_k(const Dim& k, const Dim& length) {
+  if (!k.is_number() || !length.is_number()) return length + routines::top_k_block;
+  return routines::top_k_room(as_int(k.number()), as_int(length.number()));
+}
+
 /// Finds the greatest keys of each row: of numbers, or of what orders them the other way round.
 BuiltKernel build_top_k(KernelBuilder& b) {
   const Node& node = b.anchor();
@@ -69,9 +74,7 @@ BuiltKernel build_top_k(KernelBuilder& b) {
   chosen.store_at(level).compute_at(level).bound_storage(place, b.size(b.output().shape.back()));
   for (const Var& row : rows) keys.bound_storage(row, 1), chosen.bound_storage(row, 1);
   BuiltKernel built = b.finish(out, b.output());
-  const int k = as_int(typical(b.output().shape.back()));
-  built.routine_bytes =
-      static_cast<size_t>(routines::top_k_room(k, as_int(typical(in.back())))) * 2 * (bits / 8);
+  built.routine_blocks = {entries_of_top_k(b.output().shape.back(), in.back()) * (2 * (bits / 8))};
   return built;
 }
 
@@ -99,13 +102,30 @@ BuiltKernel call_for_rows(KernelBuilder& b, const std::string& function,
   return b.finish(out, b.output());
 }
 
+/// Returns the bytes of what a region's bins are computed with: along each axis, weights of the elements of
+/// each bin and their ends, and a row of sums.
+std::vector<Dim> blocks_of_roi_align(const KernelBuilder& b, int64_t sampling) {
+  constexpr int64_t bytes_of_tap = 16, bytes_of_end = 8, bytes_of_sum = 4;
+  const SymbolicShape &image = b.sizes(b.anchor().inputs[0]), &bins = b.output().shape;
+  std::vector<Dim> blocks{image[3] * bytes_of_sum};
+  for (const size_t axis : {size_t{2}, size_t{3}}) {
+    const Dim taps = sampling > 0 ? smaller_of(Dim(2 * sampling), image[axis]) : image[axis];
+    blocks.push_back((bins[axis] * taps + 1) * bytes_of_tap);
+    blocks.push_back(bins[axis] * bytes_of_end);
+  }
+  return blocks;
+}
+
 BuiltKernel build_roi_align(KernelBuilder& b) {
   const Node& node = b.anchor();
   const RoiAttributes roi = attributes_of<RoiAttributes>(node);
-  return call_for_rows(b, "intarsia_roi_align",
-                       {b.buffer(node.inputs[0]), b.buffer(node.inputs[1]), b.buffer(node.inputs[2]),
-                        as_int(roi.sampling), Expr(roi.scale), int{roi.half_pixel}, int{roi.maximum}},
-                       1);
+  BuiltKernel built =
+      call_for_rows(b, "intarsia_roi_align",
+                    {b.buffer(node.inputs[0]), b.buffer(node.inputs[1]), b.buffer(node.inputs[2]),
+                     as_int(roi.sampling), Expr(roi.scale), int{roi.half_pixel}, int{roi.maximum}},
+                    1);
+  if (!roi.maximum) built.routine_blocks = blocks_of_roi_align(b, roi.sampling);
+  return built;
 }
 
 BuiltKernel build_max_roi_pool(KernelBuilder& b) {
@@ -125,7 +145,7 @@ BuiltKernel build_tree_ensemble(KernelBuilder& b) {
   BuiltKernel built =
       call_for_rows(b, fmt::format("intarsia_tree_ensemble_{}", b.type(node.outputs[0]).bits()),
                     std::move(arguments), rows);
-  built.routine_bytes = static_cast<size_t>(rows * typical(b.output().shape[1]) * bytes_of_score);
+  built.routine_blocks = {b.output().shape[1] * (rows * bytes_of_score)};
   return built;
 }
 
@@ -136,6 +156,14 @@ BuiltKernel call_once(KernelBuilder& b, const std::string& function,
   out.define_extern(function, arguments, storage_type(b.output().dtype),
                     make_vars(b.output().shape.size(), "i"));
   return b.finish(out, b.output());
+}
+
+BuiltKernel build_max_unpool(KernelBuilder& b) {
+  BuiltKernel built = call_once(
+      b, "intarsia_max_unpool",
+      {Halide::user_context_value(), b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});
+  built.routine_blocks = {b.output().shape[0] + 1};  // a byte for each plane
+  return built;
 }
 
 /// Finds distinct slices by rows of unsigned keys in their order.
@@ -199,9 +227,7 @@ BuiltKernel build_routine(KernelBuilder& b) {
     case CoreOp::tree_ensemble:
       return build_tree_ensemble(b);
     case CoreOp::max_unpool:
-      return call_once(
-          b, "intarsia_max_unpool",
-          {Halide::user_context_value(), b.buffer(b.anchor().inputs[0]), b.buffer(b.anchor().inputs[1])});
+      return build_max_unpool(b);
     case CoreOp::random:
       return build_random(b);
     case CoreOp::non_zero:

@@ -58,6 +58,7 @@ bool holds_half_floats_as_bits(const Isa& isa) {
 /// Halide asserts was left out when the functions were lowered.
 Halide::Module check_allocations(const Halide::Module& module) {
   Halide::Module checked(module.name(), module.target().without_feature(Target::NoAsserts));
+  checked.set_any_strict_float(module.any_strict_float());
   for (const Halide::Buffer<>& buffer : module.buffers()) checked.append(buffer);
   for (const Halide::Internal::LoweredFunc& function : module.functions()) checked.append(function);
   return checked;
@@ -93,7 +94,8 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     name_tasks(module, function);
     if (built.even_tiles) call_for_even_tiles(module, function, *built.even_tiles);
     const ScratchBytes scratch =
-        scratch_bytes(module, names_of_symbols(kernel), built.even_tiles ? &*built.even_tiles : nullptr);
+        scratch_bytes(module, names_of_symbols(kernel), built.even_tiles ? &*built.even_tiles : nullptr,
+                      built.routine_blocks);
     if (!scratch.all.is_known() && !kernel.isa.is_offloaded()) module = check_allocations(module);
     Result<std::string> made = fail("");
     const std::string remarks = capture_errors([&] { made = make_object(module, kernel.isa.level); });
@@ -101,13 +103,9 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     std::string object = TRY(std::move(made));
     if (kernel.isa.is_offloaded() && object.contains("halide_device_malloc"))
       return fail(ErrorKind::unsupported, "a work item keeps values of open size");
-    return EmittedKernel{symbol,
-                         std::move(object),
-                         built.output_argument,
-                         scratch.fixed + built.routine_bytes,
-                         kernel.in_place.has_value(),
-                         stack_bytes(remarks, function),
-                         scratch.all + static_cast<int64_t>(built.routine_bytes)};
+    return EmittedKernel{symbol,        std::move(object),           built.output_argument,
+                         scratch.fixed, kernel.in_place.has_value(), stack_bytes(remarks, function),
+                         scratch.all};
   } catch (const Halide::Error& error) {  // Halide::Error is not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }

@@ -128,7 +128,7 @@ class Measure : public ir::IRVisitor {
 }  // namespace
 
 ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols,
-                           const EvenTiles* tiles) {
+                           const EvenTiles* tiles, const std::vector<Dim>& routine_blocks) {
   // A parallel loop's body is a function of its own: a thread may hold the caller's blocks and the body's.
   ScratchBytes sum;
   for (const ir::LoweredFunc& function : module.functions()) {
@@ -136,6 +136,10 @@ ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::str
     function.body.accept(&measure);
     sum.fixed += measure.most.fixed;
     sum.all = sum.all + measure.most.all;
+  }
+  for (const Dim& bytes : routine_blocks) {
+    sum.fixed += static_cast<size_t>(room_for(typical(bytes)).number());
+    sum.all = sum.all + room_for(bytes);
   }
   return sum;
 }

@@ -19,8 +19,8 @@ struct ScratchBytes {
 };
 
 /// Finds the bounds; `symbols` are the names of the kernel's open sizes, `tiles` what its code takes beside
-/// them, if anything.
+/// them, if anything, and `routine_blocks` the bytes of blocks that its routine holds.
 ScratchBytes scratch_bytes(const Halide::Module& module, const std::set<std::string>& symbols,
-                           const EvenTiles* tiles);
+                           const EvenTiles* tiles, const std::vector<Dim>& routine_blocks);
 
 }  // namespace intarsia::halide

@@ -137,7 +137,8 @@ Scratch scratch_of(const std::vector<Call>& calls, const std::vector<EmittedKern
     scratch.calls.push_back((kernels[c].scratch_bytes + 63) / 64 * 64);
     shares = shares && calls[c].times == 1 && !calls[c].kernel.isa.is_offloaded();
   }
-  if (scratch.bytes() > 0) scratch.workers = static_cast<size_t>(options.threads);
+  // A run gives each thread that computes items a whole workspace.
+  if (scratch.bytes() > 0) scratch.workers = emit.input_moves ? 1 : static_cast<size_t>(options.threads);
   scratch.place = options.for_plain_c ? Scratch::Place::own
                   : shares            ? Scratch::Place::shared
                                       : Scratch::Place::apart;

@@ -17,7 +17,6 @@ ERROR(explicit_bounds_too_small, "a bound of the function is less than what is c
 ERROR(bad_type, "an argument has another type than the function's")
 ERROR(bad_dimensions, "an argument has another rank than the function's")
 ERROR(access_out_of_bounds, "an argument is smaller than what the function reads or writes")
-ERROR(buffer_allocation_too_large, "an argument has over 2^31 bytes")
 ERROR(buffer_extents_negative, "an argument has a negative size")
 ERROR(buffer_extents_too_large, "an argument has over 2^31 elements")
 ERROR(constraints_make_required_region_smaller, "a constraint of an argument is less than what is accessed")

@@ -29,6 +29,10 @@ int halide_error_out_of_memory(void* user_context) {
   return halide_out_of_memory;
 }
 
+int halide_error_buffer_allocation_too_large(void* user_context) {
+  return halide_error_out_of_memory(user_context);
+}
+
 int halide_opencl_initialize_kernels(void* user_context, void** state, const char* text, int bytes) {
   struct HalideKernelRuntime* runtime = user_context;
   return runtime->initialize(runtime, state, text, bytes);

@@ -131,12 +131,19 @@ static inline void intarsia_give_scratch(struct intarsia_run* run, uint8_t* scra
   for (int i = 0; i < intarsia_workers; ++i) run->workers[i].scratch = scratch + (size_t)i * bytes_of_worker;
 }
 
+/* Begins a function of which all steps share one copy: compilers would put it into each of few steps. */
+#if defined(__GNUC__)
+#define INTARSIA_SHARED static __attribute__((noinline, unused))
+#else
+#define INTARSIA_SHARED static inline
+#endif
+
 /* Calls a kernel. `form` has the number of its tensors, that of the sizes it takes, these sizes, then for
    each tensor the code and the bits of its type, its rank, and extent and stride (in elements) of each
    dimension. The tensors are at `addresses`, the output's last. An output without elements is not computed.
    Returns 0, or not 0 if the kernel failed, or a tensor that it reads has no elements. */
-static inline int intarsia_call(struct intarsia_run* run, int (*kernel)(void**), const int32_t* form,
-                                const void* const* addresses) {
+INTARSIA_SHARED int intarsia_call(struct intarsia_run* run, int (*kernel)(void**), const int32_t* form,
+                                  const void* const* addresses) {
   struct HalideBuffer buffers[intarsia_most_arguments];
   struct HalideDimension dimensions[intarsia_most_dimensions];
   void* arguments[1 + intarsia_most_arguments + intarsia_most_sizes];

@@ -56,11 +56,25 @@ void place_scratch(const MemoryPlan& memory, std::vector<KernelCall>& calls) {
     calls[c].scratch = {0, memory.scratch_offsets[c], static_cast<int64_t>(memory.scratch.calls[c])};
 }
 
+/// Returns the bytes of copies of what a call reads at open sizes, in f32 at least. Kernels whose allocations
+/// have no bound keep blocks of these, with their borders.
+Dim bytes_of_copies(const Call& call) {
+  Dim bytes = 0;
+  for (const Argument& input : call.kernel.inputs) {
+    Dim elements = 1;
+    for (const Dim& size : input.shape) elements = elements * size;
+    if (elements.is_number()) continue;
+    bytes = bytes + elements * std::max<int64_t>(static_cast<int64_t>(dtype_bytes(input.dtype, 1)), 4);
+  }
+  return bytes.substitute(sizes_in_region(call));
+}
+
 /// Returns the bytes that a thread may allocate in a call of open sizes.
 Dim scratch_in_open_region(const Call& call, const EmittedKernel& kernel) {
   const Dim bound = kernel.scratch_bound.substitute(sizes_in_region(call));
   if (bound.is_known()) return ceil_div(bound, 64) * 64;
-  return static_cast<int64_t>((kernel.scratch_bytes + 63) / 64 * 64 + open_scratch_bytes);
+  const Dim fixed = static_cast<int64_t>(kernel.scratch_bytes + open_scratch_bytes);
+  return ceil_div(fixed + bytes_of_copies(call), 64) * 64;
 }
 
 /// Adds a part to the workspace of a region of open sizes for the scratch of each call that needs some.

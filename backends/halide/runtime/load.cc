@@ -57,7 +57,7 @@ Status load_sizes(Loading& state) {
   state.region.workers = state.plan->workers();
   state.region.scratch_offset = state.plan->scratch_offset();
   state.region.scratch_bytes = state.plan->scratch_bytes();
-  uint64_t workspace = state.plan->workspace_bytes();
+  const uint64_t workspace = state.region.workspace_bytes = state.plan->workspace_bytes();
   if (workspace > state.context.workspace_bytes)
     return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
                 state.context.workspace_bytes);

@@ -50,6 +50,7 @@ struct CallsBeside {
 /// Contents of a blob, checked.
 struct RegionCode {
   std::vector<uint64_t> input_bytes, output_bytes;
+  uint64_t workspace_bytes = 0;
   uint64_t scratch_offset = 0;  // offset in the workspace
   uint64_t scratch_bytes = 0;   // bytes for each worker
   uint32_t workers = 0;
@@ -98,8 +99,8 @@ class RegionExecutable : public Executable {
   Status take_output(const RunContext& context, size_t number, size_t items) const;
   bool can_run_at_once(const RunContext& context, size_t items) const;
   Status run_items_at_once(const RunContext& context, size_t items) const;
-  Status run_in_seat(const RunContext& context, size_t item, size_t seat) const;
   size_t item_workspace_bytes() const;
+  Status run_in_seat(const RunContext& context, size_t item, size_t seat) const;
   uint64_t bytes_to_item(const BufferPlan& buffer, size_t item) const;
   uint8_t* address(const BufferPlan& buffer, const RunContext& context, size_t item) const;
 

@@ -44,8 +44,8 @@ Status RegionExecutable::take_output(const RunContext& context, size_t number, s
   return {};
 }
 
-/// Returns the bytes of a workspace for one thread: the region's buffers and one slice of scratch.
-size_t RegionExecutable::item_workspace_bytes() const { return code_.scratch_offset + code_.scratch_bytes; }
+/// Returns the bytes of a workspace for one thread, which begins where caches' lines do.
+size_t RegionExecutable::item_workspace_bytes() const { return (code_.workspace_bytes + 63) / 64 * 64; }
 
 /// Runs the region on an item in the calling thread. The first seat works in the region's workspace, each
 /// other one in a workspace of its own.

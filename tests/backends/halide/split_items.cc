@@ -174,20 +174,21 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
   return inputs;
 }
 
-/// Runs the region in the calling thread, or in those of a team.
+/// Runs the region in the calling thread, or in those of a team, with pages that nobody may touch around its
+/// memory.
 Result<std::vector<Output>> run_items(const LoadedRegion& region, const std::vector<Tensor>& inputs,
                                       ThreadTeam* team = nullptr, const TraceHook* trace = nullptr) {
   std::vector<Input> from;
   for (const Tensor& input : inputs) from.push_back({ConstTensorView(input.view()), nullptr, {}});
   std::vector<Output> to(1);
   to[0].dynamic = true;
-  const Tensor workspace(DType::u8, {static_cast<int64_t>(region.workspace_bytes() + 64)});
+  const std::shared_ptr<void> workspace = guarded_memory(region.workspace_bytes(), true);
   RunContext context{.inputs = from, .outputs = to};
-  context.workspace = static_cast<std::byte*>(workspace.data());
+  context.workspace = static_cast<std::byte*>(workspace.get());
   context.threads = team;
   context.trace = trace;
-  const Tensor scratch(DType::u8, {static_cast<int64_t>(region.scratch_bytes(team ? team->size() : 1) + 64)});
-  context.scratch = static_cast<std::byte*>(scratch.data());
+  const std::shared_ptr<void> scratch = guarded_memory(region.scratch_bytes(team ? team->size() : 1), true);
+  context.scratch = static_cast<std::byte*>(scratch.get());
   TRY(region.run_in(context));
   return to;
 }
@@ -216,7 +217,8 @@ TEST(SplitItems, EachItemGetsWhatAllGetAtOnce) {
   }
 }
 
-/// Two products in a row: the rows between them lie in the workspace.
+/// Two products in a row: the rows between them lie in the workspace, beside what products keep for
+/// themselves.
 const char* const with_workspace = R"(input %x : f32[items,300]
 input %v : f32[300,300]
 input %w : f32[300,20]
@@ -238,6 +240,21 @@ TEST(SplitItems, ItemsAtOnceHaveWorkspacesOfTheirOwn) {
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(compare((*got)[0].tensor, want[0].view()), "");
   }
+}
+
+/// Planes that are twice as high lie in the workspace, and no kernel keeps anything for itself.
+const char* const without_scratch = R"(input %x : f32[items,2,3,3]
+const %roi : f32[0] = {}
+const %scales : f32[4] = {1, 1, 2, 2}
+%y = Resize(%x, %roi, %scales) {mode="linear"})";
+
+TEST(SplitItems, WorkspacesHaveRoomWithoutScratch) {
+  const Result<Graph> open = graph_of(without_scratch, "items");
+  const Result<halide::ItemRegion> items = halide::split_items(*open);
+  const auto region = LoadedRegion::make(items->item, {}, {.input_moves = &items->input_moves});
+  ASSERT_TRUE(region) << region.error().message;
+  EXPECT_GE((*region)->workspace_bytes(), 2 * 6 * 3 * sizeof(float));
+  EXPECT_GE((*region)->scratch_bytes(3), 2 * (*region)->workspace_bytes());
 }
 
 TEST(SplitItems, ATraceIsCalledByOneThread) {
