@@ -35,6 +35,15 @@ bool combine(Kind kind, int64_t& a, int64_t b) {
   }
 }
 
+/// Computes a = a op b.
+void combine(Kind kind, Dim& a, const Dim& b) {
+  a = kind == Kind::add         ? a + b
+      : kind == Kind::multiply  ? a * b
+      : kind == Kind::floor_div ? floor_div(a, b)
+      : kind == Kind::smaller   ? smaller_of(a, b)
+                                : larger_of(a, b);
+}
+
 }  // namespace
 
 PostfixSize to_postfix(const Dim& size, const std::function<int64_t(const std::string& symbol)>& number_of) {
@@ -45,6 +54,23 @@ PostfixSize to_postfix(const Dim& size, const std::function<int64_t(const std::s
     if (part.kind == Kind::symbol) postfix.operands.push_back(number_of(part.symbol));
   }
   return postfix;
+}
+
+Dim to_dim(const PostfixView& size, const std::function<std::string(int64_t number)>& symbol_of) {
+  std::vector<Dim> stack;
+  auto operand = size.operands.begin();
+  for (const uint8_t op : size.ops) {
+    const auto kind = static_cast<Kind>(op);
+    if (has_operand(op)) {
+      const int64_t number = *operand++;
+      stack.push_back(kind == Kind::symbol ? Dim::named(symbol_of(number)) : Dim(number));
+      continue;
+    }
+    const Dim b = std::move(stack.back());
+    stack.pop_back();
+    combine(kind, stack.back(), b);
+  }
+  return stack.back();
 }
 
 Status verify_postfix(const PostfixView& size, size_t symbols) {

@@ -30,6 +30,9 @@ inline constexpr int64_t max_size_value = int64_t{1} << 62;
 /// Returns the parts of a size that is known. `number_of` tells the number of a symbol.
 PostfixSize to_postfix(const Dim& size, const std::function<int64_t(const std::string& symbol)>& number_of);
 
+/// Returns the size that a verified expression is.
+Dim to_dim(const PostfixView& size, const std::function<std::string(int64_t number)>& symbol_of);
+
 /// Checks an expression of untrusted origin: it is one value, not too deep, and its symbols exist.
 Status verify_postfix(const PostfixView& size, size_t symbols);
 

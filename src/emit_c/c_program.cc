@@ -3,6 +3,7 @@
 #include "base/requested_shape.h"
 #include "emit_c/c_text.h"
 #include "emit_c/place_steps.h"
+#include "program/open_sizes.h"
 
 namespace intarsia {
 namespace {

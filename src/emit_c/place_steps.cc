@@ -4,36 +4,12 @@
 
 #include "base/arena_plan.h"
 #include "emit_c/greatest_bytes.h"
-#include "program/program.h"
+#include "program/open_sizes.h"
 
 namespace intarsia {
 namespace {
 
 constexpr uint64_t slack_bytes = 64;  // kernels may read a vector past the end
-
-Dim dim_of(const fbs::FunctionT& function, const fbs::SizeT& size) {
-  std::vector<Dim> stack;
-  auto operand = size.operands.begin();
-  for (const fbs::SizeOp op : size.ops) {
-    if (op == fbs::SizeOp::number) {
-      stack.emplace_back(*operand++);
-      continue;
-    }
-    if (op == fbs::SizeOp::symbol) {
-      stack.push_back(Dim::named(function.symbols[static_cast<size_t>(*operand++)]->name));
-      continue;
-    }
-    const Dim b = stack.back();
-    stack.pop_back();
-    Dim& a = stack.back();
-    a = op == fbs::SizeOp::add         ? a + b
-        : op == fbs::SizeOp::multiply  ? a * b
-        : op == fbs::SizeOp::floor_div ? floor_div(a, b)
-        : op == fbs::SizeOp::smaller   ? smaller_of(a, b)
-                                       : larger_of(a, b);
-  }
-  return stack.back();
-}
 
 /// Builder of the steps of one function.
 class StepsPlacer {
@@ -177,18 +153,7 @@ class StepsPlacer {
 }  // namespace
 
 uint32_t value_of_loop(const fbs::StepT& step, size_t number) {
-  return step.inputs[size_t{step.has_trip_count} + size_t{step.has_condition} + number];
-}
-
-SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value) {
-  SymbolicShape sizes;
-  for (size_t i = 0; i < value.dims.size(); ++i) {
-    const uint32_t expression = value.sizes.empty() ? 0 : value.sizes[i];
-    sizes.push_back(value.dims[i] >= 0 ? Dim(value.dims[i])
-                    : expression == 0  ? Dim::unknown()
-                                       : dim_of(function, *function.sizes[expression - 1]));
-  }
-  return sizes;
+  return step.inputs[limits_of_loop(step) + number];
 }
 
 Dim bytes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value) {

@@ -19,10 +19,7 @@ Result<uint64_t> most_bytes(const fbs::FunctionT& function, const fbs::ValueT& v
 /// Returns the outer value, of those after what limits the iterations of a loop, that its body reads.
 uint32_t value_of_loop(const fbs::StepT& step, size_t number);
 
-/// Returns the sizes of a value of a function; unknown ones for sizes that depend on data.
-SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);
-
-/// Returns the bytes of a value of a function; likewise.
+/// Returns the bytes of a value of a function; unknown if they depend on data.
 Dim bytes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);
 
 }  // namespace intarsia

@@ -5,6 +5,7 @@
 #include "emit_c/c_text.h"
 #include "emit_c/place_steps.h"
 #include "emit_c/write_steps.h"
+#include "program/open_sizes.h"
 
 namespace intarsia {
 namespace {

@@ -97,6 +97,18 @@ Result<std::vector<int64_t>> shape_at(const fbs::FunctionT& function, const fbs:
   return shape;
 }
 
+SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value) {
+  const auto name_of = [&](int64_t symbol) { return function.symbols[static_cast<size_t>(symbol)]->name; };
+  SymbolicShape sizes;
+  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+    const uint32_t expression = value.sizes.empty() ? 0 : value.sizes[axis];
+    sizes.push_back(value.dims[axis] >= 0 ? Dim(value.dims[axis])
+                    : expression == 0     ? Dim::unknown()
+                                          : to_dim(view_of(*function.sizes[expression - 1]), name_of));
+  }
+  return sizes;
+}
+
 std::vector<int64_t> counted_symbols(const fbs::FunctionT& function) {
   std::vector<int64_t> numbers;
   for (const auto& symbol : function.symbols) {

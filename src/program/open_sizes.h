@@ -24,6 +24,9 @@ Result<int64_t> evaluate_size(const fbs::SizeT& size, std::span<const int64_t> s
 Result<std::vector<int64_t>> shape_at(const fbs::FunctionT& function, const fbs::ValueT& value,
                                       std::span<const int64_t> symbols);
 
+/// Returns the sizes of a value over the symbols' names; unknown for those that do not follow from them.
+SymbolicShape sizes_of_value(const fbs::FunctionT& function, const fbs::ValueT& value);
+
 /// Returns the number of each symbol that memory is counted with (SizeRange::counted).
 std::vector<int64_t> counted_symbols(const fbs::FunctionT& function);
 

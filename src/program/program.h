@@ -54,6 +54,11 @@ inline bool has_bodies(const fbs::StepT& step) {
   return step.kind == fbs::StepKind::branch || step.kind == fbs::StepKind::loop;
 }
 
+/// Returns how many inputs of a loop limit its iterations; the outer values of its body follow them.
+inline size_t limits_of_loop(const fbs::StepT& step) {
+  return size_t{step.has_trip_count} + size_t{step.has_condition};
+}
+
 /// Returns the kind of the space that devices of a kind work in.
 constexpr std::string_view space_kind(std::string_view device_kind) {
   return device_kind == "cpu" || device_kind == "openvino" ? host_space_kind : device_kind;

@@ -98,7 +98,7 @@ class BodiesVerification {
   Status verify_loop() const {
     if (step_.bodies.size() != 1) return fail("{} bodies; want 1", step_.bodies.size());
     const fbs::FunctionT& body = *step_.bodies[0];
-    const size_t limits = size_t{step_.has_trip_count} + size_t{step_.has_condition};
+    const size_t limits = limits_of_loop(step_);
     const size_t checks = step_.checks_condition;
     const uint64_t moving = uint64_t{step_.carried} + step_.scanned;
     if (step_.inputs.size() < limits + moving || body.inputs.size() != step_.inputs.size() - limits + 1)

@@ -195,7 +195,7 @@ class CollectedValue {
 class LoopStep : public BodyStep {
  public:
   LoopStep(const fbs::StepT& about, std::span<ValueState> values, Bodies bodies)
-      : about_(about), values_(values), limits_(size_t{about.has_trip_count} + size_t{about.has_condition}) {
+      : about_(about), values_(values), limits_(limits_of_loop(about)) {
     bodies_ = std::move(bodies);
     const fbs::FunctionT& function = *about.bodies[0];
     const size_t checks = about.checks_condition;

@@ -11,6 +11,7 @@ namespace {
 const Dim b = Dim::named("b"), s = Dim::named("s");
 
 int64_t number_of(const std::string& symbol) { return symbol == "b" ? 0 : 1; }
+std::string name_of(int64_t symbol) { return symbol == 0 ? "b" : "s"; }
 
 TEST(PostfixSize, HasTheValueOfTheSize) {
   const std::vector<Dim> sizes{
@@ -20,6 +21,7 @@ TEST(PostfixSize, HasTheValueOfTheSize) {
     for (const Dim& size : sizes) {
       const int64_t want = size.substitute({{"b", 5}, {"s", rows}}).number();
       EXPECT_EQ(evaluate_postfix(to_postfix(size, number_of).view(), symbols), want) << size.print() << rows;
+      EXPECT_EQ(to_dim(to_postfix(size, number_of).view(), name_of), size) << size.print();
     }
   }
 }

@@ -1,0 +1,76 @@
+// Depthwise convolutions of integers of 8 bits on emulated boards without vectors give the exact sums:
+// random shapes, strides, paddings and dilations. Skipped where compiler or emulator are missing.
+//
+// Covers: backends/halide/build/ build_depthwise_words.cc dsp_products.cc
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/support/halide_support.h"
+#include "tests/support/region_on_board.h"
+#include "tests/support/rounds.h"
+
+namespace intarsia::test {
+namespace {
+
+class RandomLayer {
+ public:
+  explicit RandomLayer(uint32_t seed) : random_(seed) {}
+
+  std::string text() {
+    const int64_t axes = choose(1, 3), channels = choose(1, 9);
+    Shape before{choose(1, 2), channels}, weights{channels, 1}, strides, dilations, pads;
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      weights.push_back(choose(1, axis + 1 == axes ? 7 : 3));
+      strides.push_back(choose(1, 3));
+      dilations.push_back(choose(0, 3) == 0 ? 2 : 1);
+      before.push_back(dilations.back() * (weights.back() - 1) + choose(1, 12));
+    }
+    for (int64_t i = 0; i < 2 * axes; ++i) pads.push_back(choose(0, 2));
+    return fmt::format(
+        "graph \"layer\" opsets {{\"\": 21}}\ninput %x : u8[{}]\ninput %w : i8[{}]\ninput %w_zero : u8[]\n"
+        "%y = ConvInteger(%x, %w, %w_zero) {{group={}, strides=[{}], dilations=[{}], pads=[{}]}}\noutput %y",
+        fmt::join(before, ","), fmt::join(weights, ","), channels, fmt::join(strides, ","),
+        fmt::join(dilations, ","), fmt::join(pads, ","));
+  }
+
+ private:
+  int64_t choose(int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random_);
+  }
+  std::mt19937 random_;
+};
+
+/// Fills a tensor with the least and the greatest integers, and some between.
+void fill_with_ends(Tensor& tensor, std::mt19937& random) {
+  for (std::byte& byte : std::span(static_cast<std::byte*>(tensor.data()), tensor.bytes()))
+    byte = std::array{std::byte{0}, std::byte{0x7f}, std::byte{0x80}, std::byte{0xff},
+                      static_cast<std::byte>(random() % 256)}[random() % 5];
+}
+
+TEST(DepthwiseOnBoards, SumsAreExact) {
+  if (!has_boards()) GTEST_SKIP() << "no arm-none-eabi-gcc, newlib, qemu-system-arm or clang-19";
+  const uint32_t first = std::random_device()();
+  for (uint32_t seed = first; seed < first + 12 * rounds(); ++seed) {
+    const std::string text = RandomLayer(seed).text();
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    auto graph = make_graph(text);
+    ASSERT_TRUE(graph) << graph.error().message;
+    std::mt19937 random(seed);
+    for (Value& value : graph->values)
+      if (value.constant) fill_with_ends(*value.constant, random);
+    std::vector<Tensor> inputs = random_inputs(*graph);
+    for (Tensor& input : inputs) fill_with_ends(input, random);
+    const auto want = run_reference(*graph, inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    const std::string board = boards[seed % 2];
+    const auto region = halide::compile_region(*graph, test_emitter(), {1, board}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    const auto got = run_on_board(board, *graph, *region, inputs);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(compare(got->outputs[0].view(), (*want)[0].view()), "") << board;
+  }
+}
+
+}  // namespace
+}  // namespace intarsia::test
