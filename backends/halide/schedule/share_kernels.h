@@ -7,8 +7,9 @@
 namespace intarsia::halide {
 
 /// Shares kernels. Numbers in the code are faster, so a few kernels may differ in them: only a model with
-/// many such kernels, which would take long to compile, gets one that reads its numbers. Exponents stay in
-/// the code: a square is cheaper than a power.
+/// many such kernels, which would take long to compile, gets one that reads those that differ, and a
+/// microcontroller, where code takes room, always does. Exponents stay in the code: a square is cheaper than
+/// a power.
 void share_kernels(std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

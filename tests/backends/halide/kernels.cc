@@ -16,7 +16,7 @@
 // backends/halide/fuse/ fuse.cc match_attention.cc backends/halide/layout/ choose_layouts.cc
 // backends/halide/routines/ random.cc regions.cc top_k.cc unpool.cc backends/halide/schedule/
 // attention_schedule.cc coalesce.cc contraction_schedule.cc contraction_tile.cc isa.cc kernel.cc
-// recurrence.cc share_kernels.cc winograd.cc backends/halide/tune/ choose_schedules.cc tune_kernels.cc
+// recurrence.cc winograd.cc backends/halide/tune/ choose_schedules.cc tune_kernels.cc
 // backends/halide/memory/ pack_weights.cc plan_memory.cc verify_memory.cc backends/halide/emit/
 // emit_objects.cc encode_plan.cc glue_object.cc backends/halide/runtime/ load.cc region_executable.cc
 #include <gtest/gtest.h>
