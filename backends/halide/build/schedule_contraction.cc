@@ -15,6 +15,8 @@ using Halide::VarOrRVar;
 /// Steps of the reduction that are unrolled: loads of a work item that are on their way at the same time, or
 /// elements of a vector of the input.
 constexpr int steps_at_once = 4;
+/// Words of integers whose products are unrolled: addresses and counters are then computed half as often.
+constexpr int words_at_once = 2;
 
 void vectorize_lanes(Halide::Stage stage, const ContractionParts& p, int64_t lanes) {
   if (lanes > 1) stage.vectorize(p.ci, as_int(lanes));
@@ -29,15 +31,19 @@ void schedule_plain_loops(ContractionParts& p, Func acc) {
   acc.store_in(Halide::MemoryType::Stack).update().reorder(order);
 }
 
-/// Unrolls some steps along the depth, for which vectors of the input are read at once. Returns the loop over
-/// the others.
-void unroll_steps(ContractionParts& p, Func acc, std::vector<VarOrRVar>& order) {
+/// Unrolls `count` steps of a dimension of the reduction. Returns the loop over the others.
+RVar unroll_steps(const ContractionParts& p, Func acc, int dimension, int count,
+                  std::vector<VarOrRVar>& order) {
   const RVar steps("steps"), step("step");
-  acc.update().split(p.reduction[0], steps, step, steps_at_once);
-  order[2] = step;
-  order.insert(order.begin() + 3, steps);
-  acc.update().unroll(step);
-  if (!p.vectors.defined()) return;
+  acc.update().split(p.reduction[dimension], steps, step, count).unroll(step);
+  const auto place = order.end() - p.reduction.dimensions() + dimension;
+  *place = step;
+  order.insert(place + 1, steps);
+  return steps;
+}
+
+/// Reads vectors of the input along the depth at once.
+void read_vectors(ContractionParts& p, Func acc, const RVar& steps) {
   const size_t of_pixels = p.reduction.dimensions();
   p.vectors.compute_at(acc, steps)
       .vectorize(p.vectors.args()[0], steps_at_once)
@@ -56,8 +62,12 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   std::vector<VarOrRVar> order{p.ci, x};
   for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
   const int64_t depth = p.depth.is_number() ? p.depth.number() / p.group / p.slices.slices : 1;
-  if (p.vectors.defined() || (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0))
-    unroll_steps(p, acc, order);
+  if (p.vectors.defined())
+    read_vectors(p, acc, unroll_steps(p, acc, 0, steps_at_once, order));
+  else if (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0)
+    unroll_steps(p, acc, 0, steps_at_once, order);
+  else if (p.multiplies_words && depth % (words_at_once * dsp_integers) == 0)
+    unroll_steps(p, acc, 1, words_at_once, order);
   if (p.dot > 1 && !p.multiplies_words) {
     std::ranges::rotate(order.begin(), order.begin() + 2, order.begin() + 3);
     acc.update().atomic().reorder(order).vectorize(p.reduction[0]);
