@@ -83,14 +83,26 @@ static int test_{0}(void) {{
 }
 
 constexpr const char* helpers = R"(
-/* Returns aligned memory; it is not freed. */
+static void* blocks; /* all that is allocated: each begins with a pointer to the one before */
+
+/* Returns aligned memory, which release() frees. */
 static void* allocate(size_t bytes) {
-  char* const memory = (char*)malloc(bytes + 64);
-  if (memory == NULL) {
+  char* const block = (char*)malloc(bytes + 128);
+  if (block == NULL) {
     printf("no memory for %lu bytes\n", (unsigned long)bytes);
     exit(1);
   }
-  return memory + (64 - (uintptr_t)memory % 64);
+  memcpy(block, &blocks, sizeof blocks);
+  blocks = block;
+  return block + 128 - (uintptr_t)block % 64;
+}
+
+static void release(void) {
+  while (blocks != NULL) {
+    void* const block = blocks;
+    memcpy(&blocks, block, sizeof blocks);
+    free(block);
+  }
 }
 
 #define DIFFER(type)                                                                           \
@@ -133,8 +145,7 @@ std::string write_c_test(const CProgram& program, const EmitCOptions& options,
   const bool is_file = options.constants == ConstantsAs::file;
   std::string text = fmt::format(
       "/* Runs {0} on recorded inputs, and compares with the outputs that an ordinary program had. Exit "
-      "status 0: "
-      "equal. */\n#include \"{0}.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n",
+      "status 0: equal. */\n#include \"{0}.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n",
       program.prefix);
   text += helpers;
   const auto any_output = [&](auto is_wanted) {
@@ -179,7 +190,7 @@ std::string write_c_test(const CProgram& program, const EmitCOptions& options,
         "{{\n"
         "    printf(\"{0}.bin is not here, or is not that of this program\\n\");\n    return 1;\n  }}\n",
         program.prefix);
-  return text + "  int failed = 0;\n" + calls + "  return failed;\n}\n";
+  return text + "  int failed = 0;\n" + calls + "  release();\n  return failed;\n}\n";
 }
 
 }  // namespace intarsia
