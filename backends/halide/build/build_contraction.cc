@@ -169,6 +169,8 @@ class ContractionBuilder {
     const Halide::Type type = b_.type(node_.outputs[0]);
     const Expr x = reads_vectors() ? vector_of_input(r) : input(r);
     Expr w = weight(r);
+    if (x.type() == Halide::Int(16) && b_.isa().multiplies_by_register())
+      return Halide::cast(type, w) * in_register(x);
     if (x.type() == Halide::Int(16)) w = Halide::cast(x.type(), w);
     return Halide::cast(type, w) * Halide::cast(type, x);
   }

@@ -52,6 +52,12 @@ Expr add_half_product(const Expr& sum, const HalfWord& x, const HalfWord& w) {
                        : instruction("smul" + of_halves, {x.word, w.word});
 }
 
+Expr in_register(const Expr& x) {
+  const Expr least = Halide::cast<int32_t>(x.type().min());
+  return Intrinsic::make(Halide::Int(32), "llvm.smax.i32", {Halide::cast<int32_t>(x), least},
+                         Intrinsic::PureExtern);
+}
+
 Expr round_to_word(const Expr& x) {
   return Halide::reinterpret<int32_t>(
       Intrinsic::make(Halide::Float(32), "llvm.arm.vcvtr.f32", {x}, Intrinsic::PureExtern));

@@ -32,6 +32,10 @@ struct HalfWord {
 /// Returns the sum, if there is one, and a product of halves.
 Halide::Expr add_half_product(const Halide::Expr& sum, const HalfWord& x, const HalfWord& w);
 
+/// Returns an integer of 16 bits in 32, of which Halide does not know that it has fewer: an instruction
+/// multiplies a vector by it.
+Halide::Expr in_register(const Halide::Expr& x);
+
 /// Rounds an f32 to the nearest integer, ties to even; NaN becomes 0, and what is too large the largest.
 Halide::Expr round_to_word(const Halide::Expr& x);
 /// Returns the sum of two integers of 32 bits, or the largest or least one.

@@ -65,6 +65,7 @@ Isa isa_of_sums(const Isa& isa, DType sums) {
   constexpr int free_registers = 10;
   Isa seen = isa;
   if (isa.multiplies_words() && is_integer(sums)) seen.registers = free_registers;
+  if (isa.multiplies_by_register() && is_integer(sums)) seen.registers += 2;
   return seen;
 }
 

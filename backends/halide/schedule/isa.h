@@ -42,6 +42,10 @@ struct Isa {
   bool multiplies_words() const {
     return device == KernelDevice::cpu && arch_of_level(level) == Arch::armv7e_m;
   }
+  /// Returns true if an instruction multiplies a vector of integers by a general register and adds.
+  bool multiplies_by_register() const {
+    return device == KernelDevice::cpu && arch_of_level(level) == Arch::armv8_1_m;
+  }
   /// Returns true if an instruction starts when the one before it is done: that of a microcontroller.
   bool is_in_order() const {
     return device == KernelDevice::cpu && is_of_microcontrollers(arch_of_level(level));
