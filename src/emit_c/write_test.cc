@@ -145,7 +145,8 @@ std::string write_c_test(const CProgram& program, const EmitCOptions& options,
   const bool is_file = options.constants == ConstantsAs::file;
   std::string text = fmt::format(
       "/* Runs {0} on recorded inputs, and compares with the outputs that an ordinary program had. Exit "
-      "status 0: equal. */\n#include \"{0}.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n",
+      "status 0: equal. */\n#include \"{0}.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n#include "
+      "<string.h>\n",
       program.prefix);
   text += helpers;
   const auto any_output = [&](auto is_wanted) {

@@ -60,16 +60,19 @@ Expr quantize_on_words(const Operands& c) {
   return Halide::cast(c.out, saturate_word(sum, c.out));
 }
 
-/// Rounds to even by a sum whose last bit is a unit, where vectors have no instruction that rounds and few
-/// that compare.
+/// Rounds to even by a sum whose last bit is a unit, where vectors have no instruction that rounds, none that
+/// divides, and few that compare. What saturates is cut off first, as a quotient is of finite numbers.
 Expr quantize_by_sums(const Operands& c) {
   constexpr float shifter = 12582912;
-  const Expr steps = c.in[0] / c.in[1], zero = Halide::cast<float>(c.in[2]);
-  const auto bound = [&](const Expr& limit) { return Halide::cast<float>(limit) - zero; };
-  const Expr inside = Halide::clamp(steps, bound(c.out.min()), bound(c.out.max()));
-  const Expr number = select(Halide::is_nan(steps), 0.0F, inside);
-  return Halide::cast(c.out, Halide::reinterpret<int32_t>(number + shifter) -
-                                 std::bit_cast<int32_t>(shifter) + Halide::cast<int32_t>(c.in[2]));
+  const Expr &x = c.in[0], &scale = c.in[1];
+  const auto number_at = [&](const Expr& limit) {
+    return scale * (Halide::cast<float>(limit) - Halide::cast<float>(c.in[2]));
+  };
+  const Expr first = number_at(c.out.min()), last = number_at(c.out.max());
+  const Expr inside = Halide::clamp(x, Halide::min(first, last), Halide::max(first, last));
+  const Expr steps = select(has_bits_of_nan(x), 0.0F, quotient(inside, scale));
+  return Halide::cast(c.out, Halide::reinterpret<int32_t>(steps + shifter) - std::bit_cast<int32_t>(shifter) +
+                                 Halide::cast<int32_t>(c.in[2]));
 }
 
 /// Rounds to even and saturates; NaN becomes the zero.

@@ -23,6 +23,11 @@ Expr instruction(const std::string& name, const std::vector<Expr>& arguments) {
   return Intrinsic::make(Halide::Int(32), "llvm.arm." + name, arguments, Intrinsic::PureExtern);
 }
 
+/// Returns a * b + c, rounded once.
+Expr multiply_add(const Expr& a, const Expr& b, const Expr& c) {
+  return Intrinsic::make(Halide::Float(32), "llvm.fma.f32", {a, b, c}, Intrinsic::PureExtern);
+}
+
 Expr rotated(const Expr& word, uint32_t bits) {
   const Expr u = Halide::reinterpret<uint32_t>(word);
   return Halide::reinterpret<int32_t>((u >> bits) | (u << (32 - bits)));
@@ -56,6 +61,12 @@ Expr in_register(const Expr& x) {
   const Expr least = Halide::cast<int32_t>(x.type().min());
   return Intrinsic::make(Halide::Int(32), "llvm.smax.i32", {Halide::cast<int32_t>(x), least},
                          Intrinsic::PureExtern);
+}
+
+Expr quotient(const Expr& x, const Expr& divisor) {
+  const Expr inverse = 1.0F / divisor, near = x * inverse;
+  const Expr rest = multiply_add(near, -divisor, x);
+  return multiply_add(rest, inverse, near);
 }
 
 Expr round_to_word(const Expr& x) {

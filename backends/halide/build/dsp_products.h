@@ -36,6 +36,11 @@ Halide::Expr add_half_product(const Halide::Expr& sum, const HalfWord& x, const 
 /// multiplies a vector by it.
 Halide::Expr in_register(const Halide::Expr& x);
 
+/// Returns the quotient of two finite f32, rounded: of the product with the inverse, of which what is left is
+/// divided once more. Source: P. Markstein, "Computation of elementary functions on the IBM RISC System/6000
+/// processor", IBM Journal of Research and Development 34, 1990.
+Halide::Expr quotient(const Halide::Expr& x, const Halide::Expr& divisor);
+
 /// Rounds an f32 to the nearest integer, ties to even; NaN becomes 0, and what is too large the largest.
 Halide::Expr round_to_word(const Halide::Expr& x);
 /// Returns the sum of two integers of 32 bits, or the largest or least one.

@@ -58,8 +58,8 @@ Expr word(uint32_t bits) { return Halide::Internal::make_const(Halide::UInt(32),
 Expr bits_of(const Expr& x) { return Halide::reinterpret<uint32_t>(x); }
 Expr size_bits(const Expr& x) { return bits_of(x) & word(sign_bit - 1); }
 
-/// Returns f, or x where x is NaN. Tests its bits: x may be a sum of products, which LLVM assumes is not NaN.
-Expr unless_nan(const Expr& x, const Expr& f) { return select(size_bits(x) > word(infinity_bits), x, f); }
+/// Returns f, or x where x is NaN.
+Expr unless_nan(const Expr& x, const Expr& f) { return select(has_bits_of_nan(x), x, f); }
 
 Expr multiply(const Expr& a, const Expr& b) {
   return strictly({a, b}, [](const Exprs& in) { return in[0] * in[1]; });
@@ -130,6 +130,8 @@ Ratio tanh_of_cut(const Expr& cut) {
 }
 
 }  // namespace
+
+Expr has_bits_of_nan(const Expr& x) { return size_bits(x) > word(infinity_bits); }
 
 Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   Exprs names;

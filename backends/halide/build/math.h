@@ -22,6 +22,9 @@ Halide::Expr strictly(const std::vector<Halide::Expr>& inputs,
 Halide::Expr larger(Halide::Expr a, Halide::Expr b);
 Halide::Expr smaller(Halide::Expr a, Halide::Expr b);
 
+/// Checks the bits of an f32, which may be a sum of products: LLVM assumes that such a sum is not NaN.
+Halide::Expr has_bits_of_nan(const Halide::Expr& x);
+
 /// Quotient over / under, with under > 0; products and sums of several functions then need only one division.
 struct Ratio {
   Halide::Expr over, under;

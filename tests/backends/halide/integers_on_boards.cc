@@ -1,9 +1,13 @@
-// Depthwise convolutions of integers of 8 bits on emulated boards without vectors give the exact sums:
-// random shapes, strides, paddings and dilations. Skipped where compiler or emulator are missing.
+// Integers of 8 bits on emulated boards are exact: sums of depthwise convolutions of random shapes, strides,
+// paddings and dilations where there are no vectors; numbers that are quantized. Skipped where compiler or
+// emulator are missing.
 //
-// Covers: backends/halide/build/ build_depthwise_words.cc dsp_products.cc
+// Covers: backends/halide/build/ build_depthwise_words.cc build_elementwise.cc dsp_products.cc
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "tests/support/halide_support.h"
@@ -48,7 +52,45 @@ void fill_with_ends(Tensor& tensor, std::mt19937& random) {
                       static_cast<std::byte>(random() % 256)}[random() % 5];
 }
 
-TEST(DepthwiseOnBoards, SumsAreExact) {
+/// Returns numbers between -300 and 300 steps, most of them half-way between two, and special ones.
+Tensor numbers_to_quantize(float scale, std::mt19937& random) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  Tensor numbers(DType::f32, {1500});
+  std::uniform_real_distribution<float> steps(-300, 300);
+  for (size_t i = 0; i < 1500; ++i) {
+    const float any = steps(random);
+    numbers.as<float>()[i] = (i % 3 == 0 ? any : std::floor(any) + 0.5F) * scale;
+  }
+  constexpr std::array special = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(),
+                                  -0.0F,    3e38F,     -3e38F};
+  std::ranges::copy(special, numbers.as<float>().begin());
+  return numbers;
+}
+
+TEST(IntegersOnBoards, NumbersAreQuantizedAsTheReferenceDoes) {
+  if (!has_boards()) GTEST_SKIP() << "no arm-none-eabi-gcc, newlib, qemu-system-arm or clang-19";
+  const uint32_t seed = std::random_device()();
+  std::mt19937 random(seed);
+  for (const auto& [dtype, zero] : {std::pair{"u8", 0}, {"u8", 131}, {"i8", -128}, {"i8", 5}, {"i16", -40}})
+    for (const char* const board : boards) {
+      const float scale = std::exp(std::uniform_real_distribution<float>(-9, 2)(random));
+      const std::string text = fmt::format(
+          "graph \"g\" opsets {{\"\": 21}}\ninput %x : f32[1500]\nconst %scale : f32[] = {{{:.9g}}}\n"
+          "const %zero : {}[] = {{{}}}\n%y = QuantizeLinear(%x, %scale, %zero)\noutput %y",
+          scale, dtype, zero);
+      SCOPED_TRACE(fmt::format("{}, seed {}\n{}", board, seed, text));
+      const auto graph = make_graph(text);
+      ASSERT_TRUE(graph) << graph.error().message;
+      const std::vector<Tensor> inputs = {numbers_to_quantize(scale, random)};
+      const auto region = halide::compile_region(*graph, test_emitter(), {1, board}, {});
+      ASSERT_TRUE(region) << region.error().message;
+      const auto got = run_on_board(board, *graph, *region, inputs);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(compare(got->outputs[0].view(), run_reference(*graph, inputs).value()[0].view()), "");
+    }
+}
+
+TEST(IntegersOnBoards, DepthwiseSumsAreExact) {
   if (!has_boards()) GTEST_SKIP() << "no arm-none-eabi-gcc, newlib, qemu-system-arm or clang-19";
   const uint32_t first = std::random_device()();
   for (uint32_t seed = first; seed < first + 12 * rounds(); ++seed) {
