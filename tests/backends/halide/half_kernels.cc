@@ -336,8 +336,9 @@ TEST(ProductsOfPairs, RoundFactorsOfAttention) {
         ASSERT_TRUE(got) << got.error().message;
         EXPECT_EQ(compare(got->view(), want[0].view(), 0.05, 0.06), "") << threads << " threads";
         const bool rounds = compare(got->view(), want[0].view(), 1e-5, 1e-6) != "";
-        if (dot_products() == DotProducts::amx || !multiplies_bf16(dot_products()))
+        if (dot_products() == DotProducts::amx || !multiplies_bf16(dot_products())) {
           EXPECT_EQ(rounds, dot_products() == DotProducts::amx);
+        }
       }
     }
   }
