@@ -34,8 +34,8 @@ class ContractionBuilder {
     for (int i = 0; i < domain.dimensions(); ++i) r.emplace_back(domain[i]);
     if (parts_.has_integers()) choose_dequantization(index, r);
     acc(index) = parts_.on_amx ? Halide::undef(type) : zero;
-    if (parts_.multiplies_words)
-      acc(index) = products_of_words(acc(index), r);
+    if (parts_.sums_neighbors)
+      acc(index) = add_neighbors(acc(index), r);
     else if (parts_.slices.slices == 1)
       acc(index) += product(r);
     else
@@ -52,7 +52,7 @@ class ContractionBuilder {
     p.threads = b_.kernel().threads;
     p.dot = b_.kernel().contraction().packing.dot;
     p.on_amx = b_.kernel().contraction().schedule.on_amx;
-    p.multiplies_words = p.dot == dsp_integers && b_.isa().multiplies_words();
+    p.sums_neighbors = p.dot == b_.isa().neighbors_at_once();
     p.calls_dot_tiles = p.dot == 4 && b_.isa().calls_dot_tiles();
     const SymbolicShape& weights = b_.sizes(node_.inputs[1]);
     int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
@@ -109,7 +109,8 @@ class ContractionBuilder {
     if (!has_dots() || (!type.is_uint() && !parts_.on_amx)) return;
     const int64_t depth = depth_of_input();
     if (parts_.dot == 2 && type.is_uint()) stage_as_ = StageAs{Halide::Int(16)};
-    if (parts_.multiplies_words) stage_as_ = StageAs{.type = Halide::Int(16), .for_words = true};
+    if (parts_.sums_neighbors)
+      stage_as_ = StageAs{.type = Halide::Int(16), .for_words = b_.isa().multiplies_words()};
     if (depth % depth_unit() == 0 && !parts_.fills_up_rows() && !needs_dense_rows()) return;
     if (!stage_as_) stage_as_ = StageAs{type, {}, false, parts_.on_amx ? depth_unit() : 0};
     if (depth % depth_unit() != 0) stage_as_->channels = depth;
@@ -169,22 +170,20 @@ class ContractionBuilder {
     const Halide::Type type = b_.type(node_.outputs[0]);
     const Expr x = reads_vectors() ? vector_of_input(r) : input(r);
     Expr w = weight(r);
-    if (x.type() == Halide::Int(16) && b_.isa().multiplies_by_register())
-      return Halide::cast(type, w) * in_register(x);
+    if (x.type() == Halide::Int(16) && b_.isa().has_helium()) return Halide::cast(type, w) * in_register(x);
     if (x.type() == Halide::Int(16)) w = Halide::cast(x.type(), w);
     return Halide::cast(type, w) * Halide::cast(type, x);
   }
 
   /// Returns the sum and the products of neighbors along the depth.
-  Expr products_of_words(const Expr& sum, const Exprs& r) {
-    std::array<Expr, dsp_integers> x, w;
-    Exprs at = r;
-    for (int i = 0; i < dsp_integers; ++i) {
+  Expr add_neighbors(const Expr& sum, const Exprs& r) {
+    Exprs x, w, at = r;
+    for (int i = 0; i < parts_.dot; ++i) {
       at[0] = i;
-      x[static_cast<size_t>(i)] = input(at);
-      w[static_cast<size_t>(i)] = weight(at);
+      x.push_back(input(at));
+      w.push_back(weight(at));
     }
-    return add_dsp_products(sum, x, w);
+    return b_.isa().multiplies_words() ? add_dsp_products(sum, x, w) : add_vector_products(sum, x, w);
   }
 
   /// Returns the reduction's domain: channels innermost, the neighbors of a dot product and the dot products
@@ -197,7 +196,7 @@ class ContractionBuilder {
               {0, as_int(integers.block / integers.in_word())},
               {0, as_int(depth_.number() / integers.block)}};
     }
-    if (has_dots()) region.push_back({0, parts_.multiplies_words ? 1 : as_int(parts_.dot)});
+    if (has_dots()) region.push_back({0, parts_.sums_neighbors ? 1 : as_int(parts_.dot)});
     if (parts_.on_amx) region.push_back({0, amx_tile});
     const bool in_parts = slices > 1 || has_dots();
     region.push_back({0, in_parts ? as_int(depth_.number() / slices / depth_unit()) : b_.size(depth_)});
@@ -531,7 +530,11 @@ class ContractionBuilder {
     if (p.group > 1) channel = p.g * b_.size(p.channels) + channel;
     Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
     p.out = Func("out");
-    Expr sum = p.acc(from);
+    if (p.sums_neighbors && b_.isa().has_helium()) {
+      p.held = Func("held");
+      p.held(p.acc.args()) = held_in_register(p.acc(to_exprs(p.acc.args())));
+    }
+    Expr sum = p.held.defined() ? p.held(from) : p.acc(from);
     if (p.few.defined()) sum = Halide::select(p.even_tiles->tile > as_int(few_rows), sum, p.few(from));
     p.out(b_.output_vars(p.outer_first())) = output(at, sum);
     schedule_contraction(b_, p);

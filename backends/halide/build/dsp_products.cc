@@ -37,11 +37,21 @@ Expr rotated(const Expr& word, uint32_t bits) {
 
 Expr dsp_channel(const Expr& c) { return c / dsp_integers * dsp_integers + c % 2 * 2 + c / 2 % 2; }
 
-Expr add_dsp_products(const Expr& sum, const std::array<Expr, dsp_integers>& x,
-                      const std::array<Expr, dsp_integers>& w) {
-  const Expr word = word_of({w.begin(), w.end()});
+Expr add_dsp_products(const Expr& sum, const std::vector<Expr>& x, const std::vector<Expr>& w) {
+  const Expr word = word_of(w);
   const Expr first = instruction("smlad", {word_of({x[0], x[1]}), instruction("sxtb16", {word}), sum});
   return instruction("smlad", {word_of({x[2], x[3]}), instruction("sxtb16", {rotated(word, 8)}), first});
+}
+
+Expr add_vector_products(const Expr& sum, const std::vector<Expr>& x, const std::vector<Expr>& w) {
+  std::vector<Expr> arguments{sum};
+  for (size_t i = 0; i < x.size(); i += 2) arguments.push_back(word_of({x[i], x[i + 1]}));
+  for (const Expr& weight : w) arguments.push_back(Halide::cast<int16_t>(weight));
+  return Intrinsic::make(Halide::Int(32), "intarsia_add_products", arguments, Intrinsic::PureExtern);
+}
+
+Expr held_in_register(const Expr& sum) {
+  return Intrinsic::make(Halide::Int(32), "intarsia_hold", {sum}, Intrinsic::PureExtern);
 }
 
 Expr pair_of(const Expr& first, const Expr& second) { return word_of({first, second}); }

@@ -5,7 +5,7 @@
 
 #include <Halide.h>
 
-#include <array>
+#include <vector>
 
 namespace intarsia::halide {
 
@@ -17,8 +17,16 @@ inline constexpr int dsp_integers = 4;
 Halide::Expr dsp_channel(const Halide::Expr& c);
 
 /// Returns sum + x[0] w[0] + ... for neighbors of i16, in the order of dsp_channel(), and of i8.
-Halide::Expr add_dsp_products(const Halide::Expr& sum, const std::array<Halide::Expr, dsp_integers>& x,
-                              const std::array<Halide::Expr, dsp_integers>& w);
+Halide::Expr add_dsp_products(const Halide::Expr& sum, const std::vector<Halide::Expr>& x,
+                              const std::vector<Halide::Expr>& w);
+
+/// Returns sum + x[0] w[0] + ... for eight neighbors of i16 and of i8, by one instruction for all. Halide has
+/// no functions of vectors: this one's name is known to build/thumb_code.cc.
+Halide::Expr add_vector_products(const Halide::Expr& sum, const std::vector<Halide::Expr>& x,
+                                 const std::vector<Halide::Expr>& w);
+/// Returns the sum. Without this, LLVM keeps sums that are an output's vector in a vector, and moves each to
+/// a general register and back for its products.
+Halide::Expr held_in_register(const Halide::Expr& sum);
 
 /// Returns a word of two integers of 16 bits, the first one in its lower half.
 Halide::Expr pair_of(const Halide::Expr& first, const Halide::Expr& second);

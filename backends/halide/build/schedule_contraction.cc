@@ -56,7 +56,8 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
   if (p.on_amx) return schedule_plain_loops(p, acc);
   Var x = p.pixels.back();
   acc.reorder(p.ci, x);
-  vectorize_lanes(acc, p, p.tile.lanes);
+  const int64_t lanes = p.sums_neighbors ? 1 : p.tile.lanes;
+  vectorize_lanes(acc, p, lanes);
   acc.unroll(x);
   if (p.calls_dot_tiles) return schedule_plain_loops(p, acc);
   std::vector<VarOrRVar> order{p.ci, x};
@@ -66,15 +67,15 @@ void schedule_accumulators(ContractionParts& p, Func acc) {
     read_vectors(p, acc, unroll_steps(p, acc, 0, steps_at_once, order));
   else if (p.lanes_apart && !p.has_integers() && depth % steps_at_once == 0)
     unroll_steps(p, acc, 0, steps_at_once, order);
-  else if (p.multiplies_words && depth % (words_at_once * dsp_integers) == 0)
+  else if (p.sums_neighbors && p.dot == dsp_integers && depth % (words_at_once * dsp_integers) == 0)
     unroll_steps(p, acc, 1, words_at_once, order);
-  if (p.dot > 1 && !p.multiplies_words) {
+  if (p.dot > 1 && !p.sums_neighbors) {
     std::ranges::rotate(order.begin(), order.begin() + 2, order.begin() + 3);
     acc.update().atomic().reorder(order).vectorize(p.reduction[0]);
   } else {
     acc.update().reorder(order);
   }
-  vectorize_lanes(acc.update(), p, p.tile.lanes);
+  vectorize_lanes(acc.update(), p, lanes);
   acc.update().unroll(x);
   if (p.has_integers()) acc.update().unroll(p.reduction[0]);
 }
@@ -91,11 +92,11 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
   }
   p.stage.compute_at(level);
   if (!p.stack_is_large) p.stage.store_in(Halide::MemoryType::Heap);
-  if (p.multiplies_words) {
-    const Var word("word"), part("part");
-    p.stage.align_bounds(p.stage_vars[0], dsp_integers)
-        .split(p.stage_vars[0], word, part, dsp_integers)
-        .unroll(part);
+  if (p.sums_neighbors) {
+    const Var several("several"), neighbor("neighbor");
+    const int dot = as_int(p.dot);
+    p.stage.align_bounds(p.stage_vars[0], dot).split(p.stage_vars[0], several, neighbor, dot);
+    p.held.defined() ? p.stage.vectorize(neighbor) : p.stage.unroll(neighbor);
     return;
   }
   int factor = vector_factor(channels, lanes);
@@ -182,6 +183,7 @@ class ContractionLoops {
       schedule_open_pictures();
     p_.acc.compute_at(p_.out, xo_);
     schedule_accumulators(p_, p_.acc);
+    if (p_.held.defined()) p_.held.compute_at(p_.out, xo_).reorder(p_.ci, x_).unroll(p_.ci).unroll(x_);
     if (p_.few.defined()) {
       p_.few.compute_at(p_.out, xo_);
       schedule_accumulators(p_, p_.few);

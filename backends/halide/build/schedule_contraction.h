@@ -42,11 +42,12 @@ struct ContractionParts {
   Func unpack, few;
   Func vectors;  // vectors of the input along the depth, if sums read them (depth_lanes), depth first
   Var unpack_step{"of_word"};
-  bool on_amx = false;            // sums are in tile registers (amx_products.h)
-  int64_t output_lanes = 1;       // elements of the output that one vector of code computes at least
-  bool calls_dot_tiles = false;   // functions sum a tile (dot_tiles.h)
-  bool stack_is_large = true;     // copies of the input may lie on the stack
-  bool multiplies_words = false;  // neighbors of a dot product are in registers of words (dsp_products.h)
+  bool on_amx = false;                  // sums are in tile registers (amx_products.h)
+  int64_t output_lanes = 1;             // elements of the output that one vector of code computes at least
+  bool calls_dot_tiles = false;         // functions sum a tile (dot_tiles.h)
+  bool stack_is_large = true;           // copies of the input may lie on the stack
+  bool sums_neighbors = false;          // products of neighbors are added at once (dsp_products.h)
+  Func held;                            // acc for outputs in vectors, where its sums are in general registers
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels

@@ -26,6 +26,48 @@ const Processor processors[] = {
     {"armv7e-m+fpv5", {"--target=thumbv7em-none-eabihf", "-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16"}},
     {"armv8.1-m.main+mve.fp", {"--target=thumbv8.1m.main-none-eabihf", "-mcpu=cortex-m55+nofp.dp"}}};
 
+struct Function {
+  std::string name, text;
+};
+
+/// Functions that become part of the code that calls them: of a sum, of eight integers of 16 bits in four
+/// words, and of eight as they were loaded (VMLAVA); and of a number, which it returns.
+const Function functions[] = {{"@intarsia_add_products(", R"(
+define internal i32 @intarsia_add_products(i32 %sum, i32 %x0, i32 %x1, i32 %x2, i32 %x3, i16 %w0, i16 %w1,
+    i16 %w2, i16 %w3, i16 %w4, i16 %w5, i16 %w6, i16 %w7) alwaysinline nounwind {
+  %a0 = insertelement <4 x i32> poison, i32 %x0, i32 0
+  %a1 = insertelement <4 x i32> %a0, i32 %x1, i32 1
+  %a2 = insertelement <4 x i32> %a1, i32 %x2, i32 2
+  %a3 = insertelement <4 x i32> %a2, i32 %x3, i32 3
+  %x = bitcast <4 x i32> %a3 to <8 x i16>
+  %b0 = insertelement <8 x i16> poison, i16 %w0, i32 0
+  %b1 = insertelement <8 x i16> %b0, i16 %w1, i32 1
+  %b2 = insertelement <8 x i16> %b1, i16 %w2, i32 2
+  %b3 = insertelement <8 x i16> %b2, i16 %w3, i32 3
+  %b4 = insertelement <8 x i16> %b3, i16 %w4, i32 4
+  %b5 = insertelement <8 x i16> %b4, i16 %w5, i32 5
+  %b6 = insertelement <8 x i16> %b5, i16 %w6, i32 6
+  %b7 = insertelement <8 x i16> %b6, i16 %w7, i32 7
+  %all = call i32 @llvm.arm.mve.vmldava.v8i16(i32 0, i32 0, i32 0, i32 %sum, <8 x i16> %x, <8 x i16> %b7)
+  ret i32 %all
+}
+declare i32 @llvm.arm.mve.vmldava.v8i16(i32, i32, i32, i32, <8 x i16>, <8 x i16>)
+)"},
+                              {"@intarsia_hold(", R"(
+define internal i32 @intarsia_hold(i32 %x) alwaysinline nounwind {
+  ret i32 %x
+}
+)"}};
+
+/// Returns a line of a module, or the function that it declares.
+std::string defined(const std::string& line) {
+  const auto is_declared = [&](const Function& function) {
+    return line.starts_with("declare") && line.find(function.name) != std::string::npos;
+  };
+  const auto* const function = std::ranges::find_if(functions, is_declared);
+  return function == std::end(functions) ? line : function->text;
+}
+
 /// Returns a module that Clang 19 reads as one of its own target. The target of the text is that of Halide's
 /// code: its triple, processor and features; the layout of data is the same. Attributes only tell the
 /// optimizer more, and Clang 19 does not know all of them. Addresses need no table, as nothing is loaded
@@ -39,7 +81,7 @@ std::string for_clang(const std::string& module) {
     if (line.starts_with("attributes #")) line = line.substr(0, line.find('{')) + "{ nounwind }";
     if (line.find("\"PIC Level\"") != std::string::npos)
       line = std::regex_replace(line, std::regex("i32 2}"), "i32 0}");
-    text += std::regex_replace(line, unknown, "") + "\n";
+    text += std::regex_replace(defined(line), unknown, "") + "\n";
   }
   return text;
 }

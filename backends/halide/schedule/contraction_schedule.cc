@@ -60,12 +60,14 @@ bool reads_vectors(const ContractionSizes& s, int bytes, const Isa& isa) {
 }
 
 /// Returns the processor as sums of a type see it. Without vectors, integers are in the general registers, of
-/// which addresses and counters take some.
-Isa isa_of_sums(const Isa& isa, DType sums) {
-  constexpr int free_registers = 10;
+/// which addresses and counters take some, and four remain where products of vectors are added to them.
+/// Vectors that are multiplied by a general register leave two more for sums.
+Isa isa_of_sums(const Isa& isa, DType sums, int64_t neighbors_at_once) {
+  constexpr int free_registers = 10, registers_of_vectors = 4;
   Isa seen = isa;
-  if (isa.multiplies_words() && is_integer(sums)) seen.registers = free_registers;
-  if (isa.multiplies_by_register() && is_integer(sums)) seen.registers += 2;
+  if (!is_integer(sums)) return seen;
+  if (isa.multiplies_words()) seen.registers = free_registers;
+  if (isa.has_helium()) seen.registers = neighbors_at_once > 0 ? registers_of_vectors : isa.registers + 2;
   return seen;
 }
 
@@ -174,6 +176,13 @@ ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
   return sizes;
 }
 
+int64_t neighbors_at_once(const Isa& isa, DType input, const ContractionSizes& sizes, bool constant_weights) {
+  const int64_t most = isa.neighbors_at_once();
+  const bool fills =
+      sizes.depth > most / 2 && (sizes.group == 1 || sizes.depth % std::max<int64_t>(most, 1) == 0);
+  return input == DType::u8 && constant_weights && fills ? most : 0;
+}
+
 bool allows_winograd(const Graph& body, const Node& anchor) {
   if (op_of(anchor) != CoreOp::conv) return false;
   for (const ValueId value : {anchor.inputs[0], anchor.inputs[1], anchor.outputs[0]})
@@ -190,14 +199,15 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   const auto bytes_of = [&](ValueId value) { return dtype_bits(body.value(value).type.dtype) / 8; };
   PixelRow row = pixel_row(sizes, bytes_of(anchor.inputs[0]), isa, space.threads);
   if (has_integers(anchor) && row.width <= few_rows) row.weight_cycles = dequantize_cycles;
-  std::vector<ContractionTile> tiles =
-      rank_contraction_tiles(isa_of_sums(isa, body.value(anchor.outputs[0]).type.dtype),
-                             bytes_of(anchor.outputs[0]), sizes.channels, row);
+  const DType input = body.value(anchor.inputs[0]).type.dtype,
+              sums = body.value(anchor.outputs[0]).type.dtype;
+  const int64_t at_once = neighbors_at_once(isa, input, sizes, space.constant_weights);
+  std::vector<ContractionTile> tiles = rank_contraction_tiles(
+      isa_of_sums(isa, sums, at_once), bytes_of(anchor.outputs[0]), sizes.channels, row);
   if (has_integers(anchor)) prefer_panels(tiles);
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
-    return depthwise_schedules(anchor, is_integer(body.value(anchor.inputs[0]).type.dtype), tiles[0],
-                               space.max_tiles);
+    return depthwise_schedules(anchor, is_integer(input), tiles[0], space.max_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
   if (allows_amx(body, anchor, isa, space)) {
     const std::vector<ContractionSchedule> amx = amx_schedules(body, anchor, space);

@@ -47,6 +47,10 @@ struct ContractionSizes {
 /// Returns the sizes of node `anchor` of `body`, whose weights are not packed yet.
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor);
 
+/// Returns Isa::neighbors_at_once() if a contraction multiplies so; else 0: half as many channels or fewer
+/// would be multiplied with more zeros than numbers.
+int64_t neighbors_at_once(const Isa& isa, DType input, const ContractionSizes& sizes, bool constant_weights);
+
 /// Checks whether this contraction can be computed by Winograd's algorithm.
 bool allows_winograd(const Graph& body, const Node& anchor);
 

@@ -42,10 +42,12 @@ struct Isa {
   bool multiplies_words() const {
     return device == KernelDevice::cpu && arch_of_level(level) == Arch::armv7e_m;
   }
-  /// Returns true if an instruction multiplies a vector of integers by a general register and adds.
-  bool multiplies_by_register() const {
-    return device == KernelDevice::cpu && arch_of_level(level) == Arch::armv8_1_m;
-  }
+  /// Returns true if an instruction multiplies a vector of integers by a general register and adds, and
+  /// another one adds the products of two vectors to a general register.
+  bool has_helium() const { return device == KernelDevice::cpu && arch_of_level(level) == Arch::armv8_1_m; }
+  /// Returns how many integers along the depth a microcontroller's code multiplies at once, in words or
+  /// vectors (build/dsp_products.h); 0 if there are no such instructions.
+  int64_t neighbors_at_once() const { return multiplies_words() ? 4 : has_helium() ? 8 : 0; }
   /// Returns true if an instruction starts when the one before it is done: that of a microcontroller.
   bool is_in_order() const {
     return device == KernelDevice::cpu && is_of_microcontrollers(arch_of_level(level));

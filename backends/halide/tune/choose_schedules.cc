@@ -26,7 +26,7 @@ bool is_depthwise(Algorithm algorithm) {
 }
 
 /// Returns how many neighboring input channels one instruction multiplies and sums: two of bf16, four of 8
-/// bits, or two of 8 bits as 16.
+/// bits, or two of 8 bits as 16; or what the code of a microcontroller multiplies at once.
 int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const ContractionSizes& sizes) {
   const Node& anchor = kernel.body.node(kernel.anchor);
   const auto has = [&](size_t input, DType dtype) {
@@ -36,9 +36,8 @@ int64_t dot_of(const Kernel& kernel, const ContractionSchedule& schedule, const 
   if (has(0, DType::u8)) {
     const bool fills_vectors = schedule.tile.lanes * 4 == kernel.isa.vector_bytes;
     const bool has_four = kernel.isa.has_dot_products() && (fills_vectors || !kernel.isa.calls_dot_tiles());
-    // Fewer than three channels would be multiplied with more zeros than numbers.
-    const bool fills_words = kernel.isa.multiplies_words() && kernel.weights() && sizes.depth > 2;
-    const int64_t dot = has_four || fills_words ? 4 : kernel.isa.sums_pairs() ? 2 : 1;
+    const int64_t at_once = neighbors_at_once(kernel.isa, DType::u8, sizes, kernel.weights().has_value());
+    const int64_t dot = has_four ? 4 : at_once > 0 ? at_once : kernel.isa.sums_pairs() ? 2 : 1;
     return sizes.group == 1 || sizes.depth % dot == 0 ? dot : 1;
   }
   if (schedule.on_amx) return 2;

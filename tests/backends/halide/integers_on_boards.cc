@@ -1,8 +1,8 @@
-// Integers of 8 bits on emulated boards are exact: sums of depthwise convolutions of random shapes, strides,
-// paddings and dilations where there are no vectors; numbers that are quantized. Skipped where compiler or
-// emulator are missing.
+// Integers of 8 bits on emulated boards are exact: sums of convolutions of random shapes, strides, paddings,
+// dilations and groups; numbers that are quantized. Skipped where compiler or emulator are missing.
 //
-// Covers: backends/halide/build/ build_depthwise_words.cc build_elementwise.cc dsp_products.cc
+// Covers: backends/halide/build/ build_contraction.cc build_depthwise_words.cc build_elementwise.cc
+// dsp_products.cc thumb_code.cc
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,11 +21,15 @@ class RandomLayer {
  public:
   explicit RandomLayer(uint32_t seed) : random_(seed) {}
 
-  std::string text() {
-    const int64_t axes = choose(1, 3), channels = choose(1, 9);
-    Shape before{choose(1, 2), channels}, weights{channels, 1}, strides, dilations, pads;
+  /// Returns a depthwise convolution, or one of up to 40 channels in one or two groups.
+  std::string text(bool is_depthwise) {
+    const int64_t axes = choose(1, is_depthwise ? 3 : 2);
+    const int64_t group = is_depthwise ? choose(1, 9) : choose(1, 2),
+                  depth = is_depthwise ? 1 : choose(2, 40);
+    Shape before{choose(1, 2), group * depth}, weights{group * (is_depthwise ? 1 : choose(1, 11)), depth};
+    Shape strides, dilations, pads;
     for (int64_t axis = 0; axis < axes; ++axis) {
-      weights.push_back(choose(1, axis + 1 == axes ? 7 : 3));
+      weights.push_back(choose(1, is_depthwise && axis + 1 == axes ? 7 : 3));
       strides.push_back(choose(1, 3));
       dilations.push_back(choose(0, 3) == 0 ? 2 : 1);
       before.push_back(dilations.back() * (weights.back() - 1) + choose(1, 12));
@@ -34,7 +38,7 @@ class RandomLayer {
     return fmt::format(
         "graph \"layer\" opsets {{\"\": 21}}\ninput %x : u8[{}]\ninput %w : i8[{}]\ninput %w_zero : u8[]\n"
         "%y = ConvInteger(%x, %w, %w_zero) {{group={}, strides=[{}], dilations=[{}], pads=[{}]}}\noutput %y",
-        fmt::join(before, ","), fmt::join(weights, ","), channels, fmt::join(strides, ","),
+        fmt::join(before, ","), fmt::join(weights, ","), group, fmt::join(strides, ","),
         fmt::join(dilations, ","), fmt::join(pads, ","));
   }
 
@@ -90,28 +94,31 @@ TEST(IntegersOnBoards, NumbersAreQuantizedAsTheReferenceDoes) {
     }
 }
 
-TEST(IntegersOnBoards, DepthwiseSumsAreExact) {
+/// Compares the sums of a random convolution on a board with those of the reference.
+void expect_exact_sums(uint32_t seed, bool is_depthwise, const char* board) {
+  const std::string text = RandomLayer(seed).text(is_depthwise);
+  SCOPED_TRACE(fmt::format("seed {}, {}\n{}", seed, board, text));
+  auto graph = make_graph(text);
+  ASSERT_TRUE(graph) << graph.error().message;
+  std::mt19937 random(seed);
+  for (Value& value : graph->values)
+    if (value.constant) fill_with_ends(*value.constant, random);
+  std::vector<Tensor> inputs = random_inputs(*graph);
+  for (Tensor& input : inputs) fill_with_ends(input, random);
+  const auto want = run_reference(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().message;
+  const auto region = halide::compile_region(*graph, test_emitter(), {1, board}, {});
+  ASSERT_TRUE(region) << region.error().message;
+  const auto got = run_on_board(board, *graph, *region, inputs);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(compare(got->outputs[0].view(), (*want)[0].view()), "");
+}
+
+TEST(IntegersOnBoards, SumsAreExact) {
   if (!has_boards()) GTEST_SKIP() << "no arm-none-eabi-gcc, newlib, qemu-system-arm or clang-19";
   const uint32_t first = std::random_device()();
-  for (uint32_t seed = first; seed < first + 12 * rounds(); ++seed) {
-    const std::string text = RandomLayer(seed).text();
-    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
-    auto graph = make_graph(text);
-    ASSERT_TRUE(graph) << graph.error().message;
-    std::mt19937 random(seed);
-    for (Value& value : graph->values)
-      if (value.constant) fill_with_ends(*value.constant, random);
-    std::vector<Tensor> inputs = random_inputs(*graph);
-    for (Tensor& input : inputs) fill_with_ends(input, random);
-    const auto want = run_reference(*graph, inputs);
-    ASSERT_TRUE(want) << want.error().message;
-    const std::string board = boards[seed % 2];
-    const auto region = halide::compile_region(*graph, test_emitter(), {1, board}, {});
-    ASSERT_TRUE(region) << region.error().message;
-    const auto got = run_on_board(board, *graph, *region, inputs);
-    ASSERT_TRUE(got) << got.error().message;
-    EXPECT_EQ(compare(got->outputs[0].view(), (*want)[0].view()), "") << board;
-  }
+  for (uint32_t i = 0; i < 24 * rounds(); ++i)
+    expect_exact_sums(first + i, i % 2 == 0, boards[i / 2 % boards.size()]);
 }
 
 }  // namespace
