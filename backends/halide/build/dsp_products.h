@@ -1,6 +1,7 @@
 // Arithmetic of microcontrollers. With integers in general registers: products of two pairs of 16 bits that
 // are added to a sum (SMLAD), and sums that saturate; only Clang's targets with these instructions know the
-// code. With vectors (Helium): products by a general register, and quotients, which have no instruction.
+// code. With vectors (Helium): products by a general register, sums of products in one, and quotients, which
+// have no instruction.
 #pragma once
 
 #include <Halide.h>

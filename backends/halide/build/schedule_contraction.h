@@ -40,6 +40,7 @@ struct ContractionParts {
   // tiles of few have the sums `few`, which read the integers.
   MatMulAttributes integers;
   Func unpack, few;
+  Func held;     // acc for outputs in vectors, where its sums are in general registers
   Func vectors;  // vectors of the input along the depth, if sums read them (depth_lanes), depth first
   Var unpack_step{"of_word"};
   bool on_amx = false;                  // sums are in tile registers (amx_products.h)
@@ -47,7 +48,6 @@ struct ContractionParts {
   bool calls_dot_tiles = false;         // functions sum a tile (dot_tiles.h)
   bool stack_is_large = true;           // copies of the input may lie on the stack
   bool sums_neighbors = false;          // products of neighbors are added at once (dsp_products.h)
-  Func held;                            // acc for outputs in vectors, where its sums are in general registers
   std::optional<EvenTiles> even_tiles;  // tiles of rows whose number is open
 
   Var channel{"channel"};  // channel of the output where panels do not divide the channels

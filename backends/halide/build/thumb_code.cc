@@ -5,6 +5,7 @@
 #include <iterator>
 #include <regex>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "backends/halide/build/memory_file.h"
@@ -26,13 +27,8 @@ const Processor processors[] = {
     {"armv7e-m+fpv5", {"--target=thumbv7em-none-eabihf", "-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16"}},
     {"armv8.1-m.main+mve.fp", {"--target=thumbv8.1m.main-none-eabihf", "-mcpu=cortex-m55+nofp.dp"}}};
 
-struct Function {
-  std::string name, text;
-};
-
-/// Functions that become part of the code that calls them: of a sum, of eight integers of 16 bits in four
-/// words, and of eight as they were loaded (VMLAVA); and of a number, which it returns.
-const Function functions[] = {{"@intarsia_add_products(", R"(
+/// Adds the products of eight integers of 16 bits, in four words, and of eight others.
+constexpr const char* add_products = R"(
 define internal i32 @intarsia_add_products(i32 %sum, i32 %x0, i32 %x1, i32 %x2, i32 %x3, i16 %w0, i16 %w1,
     i16 %w2, i16 %w3, i16 %w4, i16 %w5, i16 %w6, i16 %w7) alwaysinline nounwind {
   %a0 = insertelement <4 x i32> poison, i32 %x0, i32 0
@@ -52,20 +48,23 @@ define internal i32 @intarsia_add_products(i32 %sum, i32 %x0, i32 %x1, i32 %x2, 
   ret i32 %all
 }
 declare i32 @llvm.arm.mve.vmldava.v8i16(i32, i32, i32, i32, <8 x i16>, <8 x i16>)
-)"},
-                              {"@intarsia_hold(", R"(
+)";
+
+/// Returns its argument.
+constexpr const char* hold = R"(
 define internal i32 @intarsia_hold(i32 %x) alwaysinline nounwind {
   ret i32 %x
 }
-)"}};
+)";
 
-/// Returns a line of a module, or the function that it declares.
-std::string defined(const std::string& line) {
-  const auto is_declared = [&](const Function& function) {
-    return line.starts_with("declare") && line.find(function.name) != std::string::npos;
-  };
-  const auto* const function = std::ranges::find_if(functions, is_declared);
-  return function == std::end(functions) ? line : function->text;
+/// Returns a line of a module; in place of the declaration of one of these functions, which become part of
+/// the code that calls them, its definition.
+std::string with_definition(const std::string& line) {
+  if (!line.starts_with("declare")) return line;
+  for (const auto& [name, text] :
+       {std::pair{"@intarsia_add_products(", add_products}, {"@intarsia_hold(", hold}})
+    if (line.find(name) != std::string::npos) return text;
+  return line;
 }
 
 /// Returns a module that Clang 19 reads as one of its own target. The target of the text is that of Halide's
@@ -81,7 +80,7 @@ std::string for_clang(const std::string& module) {
     if (line.starts_with("attributes #")) line = line.substr(0, line.find('{')) + "{ nounwind }";
     if (line.find("\"PIC Level\"") != std::string::npos)
       line = std::regex_replace(line, std::regex("i32 2}"), "i32 0}");
-    text += std::regex_replace(defined(line), unknown, "") + "\n";
+    text += std::regex_replace(with_definition(line), unknown, "") + "\n";
   }
   return text;
 }
